@@ -1,0 +1,1 @@
+"""The library every Tidegate service stands on: plain values, decisions without I/O, exchanges, buses, telemetry."""

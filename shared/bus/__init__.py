@@ -1,0 +1,1 @@
+"""The bus between stages: the port (``base``), in one process (``memory``), on RabbitMQ (``rabbit``)."""

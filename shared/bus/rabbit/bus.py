@@ -1,0 +1,93 @@
+"""The bus on RabbitMQ, as the port has it."""
+
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Final, Self
+
+from shared.bus.rabbit.consumer import RabbitRawConsumer
+from shared.bus.rabbit.link import Link, LinkBroker
+from shared.bus.rabbit.publisher import RabbitPublisher
+from shared.bus.rabbit.subscriber import RabbitSubscriber
+from shared.bus.rabbit.topology import Topology
+from shared.control import StreamInfo
+from shared.topology import QueueLimits
+
+__all__ = ["RabbitBus"]
+
+PREFETCH: Final = 32
+"""Envelopes per stream that are handed out and not acknowledged; each may hold 200 frames."""
+
+
+class RabbitBus:
+    """A bus on the broker at ``url`` (``amqp://`` or ``amqps://``).
+
+    ``name`` is how its connections show in RabbitMQ (with ``publish`` and ``consume`` behind it). ``limits`` are those
+    of the queues it declares; everyone on the same broker has to have the same.
+    """
+
+    def __init__(self, url: str, name: str, limits: QueueLimits | None = None, *, prefetch: int = PREFETCH) -> None:
+        self._limits = limits or QueueLimits()
+        self._prefetch = prefetch
+        self._publishing = Link(url, f"{name} publish")
+        self._consuming = Link(url, f"{name} consume")
+        self._topology = Topology(self._consuming, self._limits)
+        self._consumers: list[RabbitRawConsumer] = []
+        self._subscribers: list[RabbitSubscriber] = []
+
+    async def __aenter__(self) -> Self:
+        """Connect and declare; raises BrokerUnavailable or TopologyMismatch. May be entered again after leaving."""
+        try:
+            await self._consuming.open(self._topology.expire)
+            await self._publishing.open(self._topology.expire)
+            await self._topology.declare_all()
+        except BaseException:
+            await self._close_links()
+            raise
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close consumers, subscriptions and connections, in bounded time."""
+        for consumer in self._consumers:
+            await consumer.close()
+        for subscriber in self._subscribers:
+            await subscriber.close()
+        self._consumers.clear()
+        self._subscribers.clear()
+        await self._close_links()
+
+    @property
+    def brokers(self) -> tuple[LinkBroker, LinkBroker]:
+        """FastStream's brokers: the one that publishes and the one that consumes."""
+        return self._publishing.broker, self._consuming.broker
+
+    @property
+    def connected(self) -> bool:
+        """Whether both connections are up; a broker that froze shows after three heartbeats."""
+        return self._publishing.connected and self._consuming.connected
+
+    async def declare(self, stream: StreamInfo) -> None:
+        """See ``Bus.declare``; from now on the queue is declared again after every reconnect."""
+        await self._topology.declare(stream)
+
+    async def publisher(self) -> RabbitPublisher:
+        """See ``Bus.publisher``; its channel is opened by the first publish."""
+        return RabbitPublisher(self._publishing, self._topology)
+
+    async def consume_raw(self) -> RabbitRawConsumer:
+        """See ``Bus.consume_raw``."""
+        consumer = RabbitRawConsumer(self._consuming, self._topology, self._limits, self._prefetch)
+        self._consumers.append(consumer)
+        return consumer
+
+    async def subscribe(self, exchange: str, patterns: Sequence[str], *, limit: int = 10_000) -> RabbitSubscriber:
+        """See ``Bus.subscribe``."""
+        subscriber = RabbitSubscriber(self._consuming, self._topology, exchange, patterns, limit)
+        await subscriber.open()
+        self._subscribers.append(subscriber)
+        return subscriber
+
+    async def _close_links(self) -> None:
+        await self._publishing.close()
+        await self._consuming.close()

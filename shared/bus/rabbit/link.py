@@ -1,0 +1,148 @@
+"""One connection to RabbitMQ, for one purpose."""
+
+import asyncio
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final, cast
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
+
+from faststream.rabbit import RabbitBroker
+
+from shared.bus.rabbit.blocked import BlockedReasons
+from shared.bus.rabbit.detached import detached
+from shared.bus.rabbit.errors import translate_errors
+from shared.errors import BrokerUnavailable
+
+if TYPE_CHECKING:
+    import aiormq
+    from aio_pika import RobustConnection
+    from aiormq.abc import AbstractConnection
+
+__all__ = ["Link", "LinkBroker", "close_channel"]
+
+HEARTBEAT_S: Final = 10
+"""RabbitMQ recommends 5 to 20. A silent connection is given up after about three."""
+
+CONNECT_TIMEOUT_S: Final = 5.0
+RECONNECT_S: Final = 1.0
+CLOSE_TIMEOUT_S: Final = 5.0
+
+
+class LinkBroker(RabbitBroker):
+    """A FastStream broker that the bus connects and closes, and the application only documents and reports on.
+
+    The application would connect it before the service decided what to do when there is no broker, and close it
+    before the service has drained.
+    """
+
+    async def start(self) -> None:
+        """Nothing: see above."""
+        self.running = True
+
+
+class Link:
+    """A FastStream broker's connection, which reconnects by itself every second, and plain channels on it."""
+
+    def __init__(self, url: str, name: str) -> None:
+        self.where = _where(url)
+        self.broker = LinkBroker(
+            _with_query(url, heartbeat=str(HEARTBEAT_S), name=name),
+            timeout=CONNECT_TIMEOUT_S,
+            reconnect_interval=RECONNECT_S,
+            fail_fast=True,
+            logger=None,
+            specification_url=self.where,
+        )
+        self._connection: RobustConnection | None = None
+        self._reasons = BlockedReasons()
+
+    async def open(self, on_reconnected: Callable[[], None]) -> None:
+        """Connect; raises BrokerUnavailable. ``on_reconnected`` is called whenever the connection came back."""
+        with translate_errors(f"connect to {self.where}"):
+            self._connection = await detached(self.broker.connect(), _close_connection)
+        self._connection.reconnect_callbacks.add(lambda _: on_reconnected())
+        self._reasons.attach()
+
+    async def close(self) -> None:
+        """Close the connection, in bounded time."""
+        self._reasons.detach()
+        self._connection = None
+        await _in_time(self.broker.stop())
+
+    @property
+    def connected(self) -> bool:
+        """Whether there is a connection that nobody has closed. A frozen broker shows after three heartbeats only."""
+        connection = self._underlay()
+        return connection is not None and not connection.is_closed
+
+    @property
+    def blocked(self) -> str | None:
+        """Why RabbitMQ reads nothing from this connection at the moment, or None."""
+        connection = self._underlay()
+        if connection is None or connection.is_closed or _is_ready(connection):
+            return None
+        return self._reasons.of(connection)
+
+    async def ready(self) -> None:
+        """Wait until there is a connection."""
+        if self._connection is None:
+            raise BrokerUnavailable(f"the bus to {self.where} is not open")
+        await self._connection.connected.wait()
+
+    async def channel(self, *, confirms: bool) -> "aiormq.Channel":
+        """A channel that is closed when its connection is; raises BrokerUnavailable, at once when there is none."""
+        connection = self._underlay()
+        if connection is None or connection.is_closed:
+            raise BrokerUnavailable(f"no connection to {self.where}")
+        with translate_errors(f"open a channel to {self.where}"):
+            channel = await detached(
+                connection.channel(publisher_confirms=confirms, on_return_raises=confirms), close_channel
+            )
+        return cast("aiormq.Channel", channel)
+
+    def _underlay(self) -> "AbstractConnection | None":
+        if self._connection is None or not self._connection.connected.is_set():
+            return None
+        transport = self._connection.transport
+        return None if transport is None else transport.connection
+
+
+async def close_channel(channel: "aiormq.abc.AbstractChannel") -> None:
+    """Close a channel, in bounded time; one that is closed already, or cannot be, is left alone."""
+    if not channel.is_closed:
+        await _in_time(channel.close())
+
+
+async def _close_connection(connection: "RobustConnection") -> None:
+    await _in_time(connection.close())
+
+
+async def _in_time(closing: Any) -> None:  # noqa: ANN401 - a coroutine of no interest
+    try:
+        async with asyncio.timeout(CLOSE_TIMEOUT_S):
+            with translate_errors("close"):
+                await detached(closing)
+    except (BrokerUnavailable, TimeoutError):
+        return
+
+
+def _is_ready(connection: "AbstractConnection") -> bool:
+    """Whether ``ready()`` would return at once: aiormq's only public word on ``connection.blocked``."""
+    step = connection.ready()
+    try:
+        step.send(None)
+    except StopIteration:
+        return True
+    step.close()
+    return False
+
+
+def _with_query(url: str, **parameters: str) -> str:
+    parts = urlsplit(url)
+    query = parameters | dict(parse_qsl(parts.query))
+    return urlunsplit(parts._replace(query=urlencode(query, quote_via=quote)))
+
+
+def _where(url: str) -> str:
+    """The URL without credentials and parameters."""
+    parts = urlsplit(url)
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))

@@ -1,0 +1,42 @@
+"""Native symbol to instrument, for a parser."""
+
+from typing import Final
+
+from shared.errors import ParseError
+from shared.exchanges.base import Origin, Output, Resync
+from shared.exchanges.binance.symbols import named
+from shared.instruments import Instrument, InstrumentTable
+
+__all__ = ["Lookup"]
+
+ASK_INTERVAL_NS: Final = 60_000_000_000
+
+LONGEST: Final = 64
+"""Characters of a symbol that the naming rule is tried on: its answers are remembered, garbage is not to be."""
+
+
+class Lookup:
+    """The listed instruments, then the naming rule; asks for a newer list at most once a minute."""
+
+    __slots__ = ("_asked", "_product", "_table")
+
+    def __init__(self, product: str, table: InstrumentTable) -> None:
+        self._product = product
+        self._table = table
+        self._asked: int | None = None
+
+    def find(self, native_symbol: str, origin: Origin, output: Output) -> Instrument:
+        """The instrument; raises ParseError(``unknown_instrument``)."""
+        instrument = self._table.get(native_symbol)
+        if instrument is None and len(native_symbol) <= LONGEST:
+            instrument = named(self._product, native_symbol)
+        if instrument is None:
+            if self._asked is None or origin.ts_received - self._asked >= ASK_INTERVAL_NS:
+                self._asked = origin.ts_received
+                output.resyncs.append(Resync("instruments", None, "unknown_instrument"))
+            raise ParseError("unknown_instrument", f"{native_symbol[:40]!r} is not listed in binance {self._product}")
+        return instrument
+
+    def learn(self, instruments: list[Instrument]) -> None:
+        """A newer list."""
+        self._table.update(instruments)

@@ -1,0 +1,236 @@
+"""Order books of one stream: venue updates in, an unbroken chain of snapshot and deltas out."""
+
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import NamedTuple
+
+from shared.exchanges.base import Origin, Output, Resync
+from shared.instruments import Instrument
+from shared.messages import BookDelta, BookSnapshot, Level, Status, StreamStatus
+from shared.numbers import is_zero
+from shared.sequencing import BookSequencer, SeedVerdict, SequenceRule, Update, Verdict
+
+__all__ = ["BookLevels", "Books", "HeldDelta"]
+
+
+class BookLevels(NamedTuple):
+    """Validated levels of a snapshot or delta in base units; the venue's own sizes where they differ, else None."""
+
+    bids: list[Level]
+    asks: list[Level]
+    bid_sizes_native: list[str] | None = None
+    ask_sizes_native: list[str] | None = None
+
+
+class HeldDelta(NamedTuple):
+    """A delta with the times of the frame that brought it."""
+
+    levels: BookLevels
+    ts_exchange: int | None
+    ts_received: int
+
+
+class Books:
+    """The books of one stream. Every method appends what a consumer must see, in order."""
+
+    def __init__(self, rule: SequenceRule) -> None:
+        self._rule = rule
+        self._books: dict[str, BookSequencer[HeldDelta]] = {}
+        self._instruments: dict[str, Instrument] = {}
+
+    def delta(
+        self,
+        origin: Origin,
+        instrument: Instrument,
+        output: Output,
+        levels: BookLevels,
+        *,
+        first: int,
+        last: int,
+        previous: int | None = None,
+        ts_exchange: int | None = None,
+    ) -> None:
+        """A venue update that covers ids ``first`` to ``last``: published, held, dropped as stale, or a gap."""
+        book = self._book(instrument)
+        before = book.sequence
+        delta = HeldDelta(levels, ts_exchange, origin.ts_received)
+        verdict = book.offer(Update(first, last, previous, delta))
+        if verdict is Verdict.APPLY:
+            self._publish_delta(origin, instrument, output, delta, last, before)
+        elif verdict is Verdict.STALE:
+            output.stale += 1
+        elif verdict is Verdict.GAP:
+            came = f"ids {first} to {last}" if previous is None else f"previous id {previous}"
+            self._break(origin, instrument, output, book, "sequence", f"{came} after {before}")
+        elif book.asks(origin.ts_received):
+            self._ask(origin, instrument, output, book, "no_snapshot")
+
+    def snapshot(
+        self,
+        origin: Origin,
+        instrument: Instrument,
+        output: Output,
+        levels: BookLevels,
+        sequence: int,
+        ts_exchange: int | None,
+    ) -> None:
+        """A snapshot that the venue sent in the stream: replaces the book, at any time."""
+        whole = _whole(levels)
+        book = self._book(instrument)
+        book.restart(sequence)
+        self._publish_snapshot(origin, instrument, output, book, whole, sequence, ts_exchange)
+
+    def seed(
+        self,
+        origin: Origin,
+        instrument: Instrument,
+        output: Output,
+        levels: BookLevels,
+        sequence: int,
+        ts_exchange: int | None,
+    ) -> None:
+        """A snapshot over REST: published if the held updates continue it, with those that do."""
+        whole = _whole(levels)
+        book = self._book(instrument)
+        verdict, held = book.seed(sequence)
+        if verdict is SeedVerdict.STALE:
+            output.stale += 1
+        elif verdict is SeedVerdict.TOO_OLD:
+            self._ask(origin, instrument, output, book, "snapshot_too_old")
+        else:
+            self._publish_snapshot(origin, instrument, output, book, whole, sequence, ts_exchange)
+            at = sequence
+            for update in held:
+                self._publish_delta(origin, instrument, output, update.item, update.last, at)
+                at = update.last
+
+    def partial(
+        self,
+        origin: Origin,
+        instrument: Instrument,
+        output: Output,
+        levels: BookLevels,
+        sequence: int | None,
+        ts_exchange: int | None,
+    ) -> None:
+        """A top-of-book snapshot that no delta continues; ignored where a book of the instrument is kept already."""
+        if instrument.native_symbol in self._books:
+            output.stale += 1
+            return
+        _append_snapshot(origin, instrument, output, _whole(levels), sequence, ts_exchange)
+
+    def interrupted(self, origin: Origin, native_symbol: str | None, reason: str, output: Output) -> None:
+        """Books lost something. With ``connected`` fresh snapshots come by themselves; else they are asked for."""
+        if reason == "started":
+            output.resyncs.append(Resync("book", native_symbol, reason))
+            return
+        symbols = list(self._books) if native_symbol is None else [native_symbol]
+        for symbol in symbols:
+            book = self._books.get(symbol)
+            if book is None:
+                continue
+            if reason == "connected":
+                book.begin(origin.ts_received)
+            elif book.sequence is not None:
+                book.reset()
+                self._break(origin, self._instruments[symbol], output, book, reason, None)
+
+    def waiting(self) -> list[Instrument]:
+        """The instruments whose book has no snapshot."""
+        return [self._instruments[symbol] for symbol, book in self._books.items() if book.sequence is None]
+
+    def _book(self, instrument: Instrument) -> BookSequencer[HeldDelta]:
+        book = self._books.get(instrument.native_symbol)
+        if book is None:
+            book = self._books[instrument.native_symbol] = BookSequencer(self._rule)
+            self._instruments[instrument.native_symbol] = instrument
+        return book
+
+    def _break(
+        self,
+        origin: Origin,
+        instrument: Instrument,
+        output: Output,
+        book: BookSequencer[HeldDelta],
+        reason: str,
+        detail: str | None,
+    ) -> None:
+        book.broken = True
+        _say(origin, instrument, output, "gap", reason, detail)
+        self._ask(origin, instrument, output, book, reason)
+
+    def _ask(
+        self, origin: Origin, instrument: Instrument, output: Output, book: BookSequencer[HeldDelta], reason: str
+    ) -> None:
+        book.asked(origin.ts_received)
+        _say(origin, instrument, output, "resync", reason, None)
+        output.resyncs.append(Resync("book", instrument.native_symbol, reason))
+
+    def _publish_snapshot(
+        self,
+        origin: Origin,
+        instrument: Instrument,
+        output: Output,
+        book: BookSequencer[HeldDelta],
+        levels: BookLevels,
+        sequence: int,
+        ts_exchange: int | None,
+    ) -> None:
+        if book.broken:
+            book.broken = False
+            _say(origin, instrument, output, "live", "snapshot", None)
+        _append_snapshot(origin, instrument, output, levels, sequence, ts_exchange)
+
+    @staticmethod
+    def _publish_delta(
+        origin: Origin, instrument: Instrument, output: Output, delta: HeldDelta, sequence: int, previous: int | None
+    ) -> None:
+        levels = delta.levels
+        output.messages.append(
+            BookDelta(
+                *origin.head(instrument, delta.ts_exchange, delta.ts_received),
+                len(output.messages),
+                levels.bids,
+                levels.asks,
+                sequence,
+                previous,
+                levels.bid_sizes_native,
+                levels.ask_sizes_native,
+            )
+        )
+
+
+def _say(
+    origin: Origin, instrument: Instrument, output: Output, status: Status, reason: str | None, detail: str | None
+) -> None:
+    head = origin.head(instrument, None)
+    output.messages.append(StreamStatus(*head, len(output.messages), status, "book", reason, detail))
+
+
+def _append_snapshot(
+    origin: Origin,
+    instrument: Instrument,
+    output: Output,
+    levels: BookLevels,
+    sequence: int | None,
+    ts_exchange: int | None,
+) -> None:
+    bids, asks, *native = levels
+    head = origin.head(instrument, ts_exchange)
+    output.messages.append(BookSnapshot(*head, len(output.messages), bids, asks, sequence, *native))
+
+
+def _whole(levels: BookLevels) -> BookLevels:
+    """The levels as a snapshot has them. Made before a book's state changes: what raises here leaves the book alone."""
+    bids, bid_sizes = _sorted_levels(levels.bids, levels.bid_sizes_native, reverse=True)
+    asks, ask_sizes = _sorted_levels(levels.asks, levels.ask_sizes_native, reverse=False)
+    return BookLevels(bids, asks, bid_sizes, ask_sizes)
+
+
+def _sorted_levels(
+    levels: Sequence[Level], native: Sequence[str] | None, *, reverse: bool
+) -> tuple[list[Level], list[str] | None]:
+    """Levels by price without those of size zero (a size of 0 deletes, also inside a snapshot)."""
+    kept = [index for index, level in enumerate(levels) if not is_zero(level[1])]
+    kept.sort(key=lambda index: Decimal(levels[index][0]), reverse=reverse)
+    return [levels[index] for index in kept], None if native is None else [native[index] for index in kept]

@@ -1,0 +1,154 @@
+"""Spot: which frame goes where, and what a stream must remember."""
+
+from collections.abc import Callable
+from typing import Final
+
+from shared.envelope import Frame, FrameKind, RestReply
+from shared.errors import ParseError
+from shared.exchanges.base import Origin, Output, Resync
+from shared.exchanges.books import Books
+from shared.exchanges.mexc import book, spot_market, spot_wire
+from shared.exchanges.mexc.endpoints import SPOT_DEPTH, SPOT_INSTRUMENTS, depth_symbol, path_of
+from shared.exchanges.mexc.parser import Latest, Listed, Windows
+from shared.exchanges.mexc.push_pb2 import PublicAggreBookTickerV3Api, PublicBookTickerV3Api, PushDataV3ApiWrapper
+from shared.exchanges.mexc.symbols import spot_instruments
+from shared.exchanges.mexc.topics import spot_channel
+from shared.exchanges.mexc.wire import decoded, nanoseconds, whole
+from shared.instruments import Instrument, InstrumentTable
+from shared.sequencing import CONTIGUOUS
+
+__all__ = ["SpotParser"]
+
+Handler = Callable[[Origin, Instrument, PushDataV3ApiWrapper, Output], None]
+
+
+class SpotParser:
+    """One stream of spot."""
+
+    def __init__(self, instruments: InstrumentTable) -> None:
+        self._table = instruments
+        self._listed = Listed(instruments)
+        self._books = Books(CONTIGUOUS)
+        self._windows = Windows()
+        self._latest = Latest()
+        self._handlers: Final[dict[str, Handler]] = {
+            "publicAggreDeals": self._deals,
+            "publicAggreBookTicker": self._book_ticker,
+            "publicBookTickerBatch": self._book_ticker_batch,
+            "publicAggreDepths": self._depths,
+            "publicLimitDepths": self._limit_depths,
+            "publicSpotKline": self._kline,
+            "publicMiniTicker": self._mini_ticker,
+        }
+
+    def data(self, origin: Origin, frame: Frame, output: Output) -> None:
+        """A text frame is an answer and gives nothing; a binary frame is a push."""
+        data = frame.data
+        if data[:1] == b"{" or frame.kind == FrameKind.TEXT:
+            decoded(spot_wire.answer, data)
+            return
+        push = spot_wire.push(data)
+        body = push.WhichOneof("body")
+        if body is None:
+            _bodiless(push)
+            return
+        handler = self._handlers.get(body)
+        if handler is not None:
+            symbol = push.symbol or spot_channel(push.channel)[1] or ""
+            handler(origin, self._listed.find(origin, symbol, output), push, output)
+        elif body == "publicMiniTickers":
+            self._mini_tickers(origin, push, output)
+        else:
+            raise ParseError("unknown_event", f"{body} on {push.channel[:120]}")
+
+    def reply(self, origin: Origin, reply: RestReply, output: Output) -> None:
+        """The instrument list, or the book that seeds an instrument's deltas."""
+        path = path_of(reply.url)
+        if reply.status != 200:
+            raise ParseError("unknown_event", f"{path} was answered with HTTP status {reply.status}")
+        if path.endswith(SPOT_INSTRUMENTS):
+            self._table.update(spot_instruments(reply.body))
+        elif path.endswith(SPOT_DEPTH):
+            depth = decoded(spot_wire.depth, reply.body)
+            instrument = self._listed.find(origin, depth_symbol(reply.url) or "", output)
+            book.spot_seed(origin, instrument, self._books, depth, output)
+        else:
+            raise ParseError("unknown_event", f"a reply of {path}")
+
+    def interrupted(
+        self, origin: Origin, feed: str | None, native_symbol: str | None, reason: str, output: Output
+    ) -> None:
+        """Books start anew or ask for a snapshot; the next quote is told even if it is the last one again."""
+        if reason == "started":
+            output.resyncs.append(Resync("instruments", None, reason))
+        if feed in {None, "book"}:
+            self._books.interrupted(origin, native_symbol, reason, output)
+        self._latest.forget(feed, native_symbol)
+
+    def _deals(self, origin: Origin, instrument: Instrument, push: PushDataV3ApiWrapper, output: Output) -> None:
+        window = self._windows.of(instrument.native_symbol)
+        spot_market.trades(origin, instrument, push.publicAggreDeals, window, _sent(push), output)
+
+    def _book_ticker(self, origin: Origin, instrument: Instrument, push: PushDataV3ApiWrapper, output: Output) -> None:
+        body = push.publicAggreBookTicker
+        self._quote(origin, instrument, body, body.version, _sent(push), output)
+
+    def _book_ticker_batch(
+        self, origin: Origin, instrument: Instrument, push: PushDataV3ApiWrapper, output: Output
+    ) -> None:
+        body = push.publicBookTickerBatch
+        for item in body.items:
+            try:
+                self._quote(origin, instrument, item, body.version, _sent(push), output)
+            except ParseError as error:
+                output.reject(error)
+
+    def _quote(
+        self,
+        origin: Origin,
+        instrument: Instrument,
+        body: PublicAggreBookTickerV3Api | PublicBookTickerV3Api,
+        version: str,
+        sent: int | None,
+        output: Output,
+    ) -> None:
+        sequence = whole(version, "version") if version else None
+        message = spot_market.quote(origin, instrument, body, sequence, sent, output)
+        values = message.bid_price, message.bid_size, message.ask_price, message.ask_size
+        if self._latest.changed("quote", instrument.native_symbol, values):
+            output.messages.append(message)
+        else:
+            output.duplicates += 1
+
+    def _depths(self, origin: Origin, instrument: Instrument, push: PushDataV3ApiWrapper, output: Output) -> None:
+        book.spot_delta(origin, instrument, self._books, push.publicAggreDepths, _sent(push), output)
+
+    def _limit_depths(self, origin: Origin, instrument: Instrument, push: PushDataV3ApiWrapper, output: Output) -> None:
+        book.spot_partial(origin, instrument, self._books, push.publicLimitDepths, _sent(push), output)
+
+    def _kline(self, origin: Origin, instrument: Instrument, push: PushDataV3ApiWrapper, output: Output) -> None:
+        spot_market.candle(origin, instrument, push.publicSpotKline, _sent(push), output)
+
+    def _mini_ticker(self, origin: Origin, instrument: Instrument, push: PushDataV3ApiWrapper, output: Output) -> None:
+        spot_market.ticker(origin, instrument, push.publicMiniTicker, _sent(push), output)
+
+    def _mini_tickers(self, origin: Origin, push: PushDataV3ApiWrapper, output: Output) -> None:
+        for item in push.publicMiniTickers.items:
+            try:
+                instrument = self._listed.find(origin, item.symbol, output)
+                spot_market.ticker(origin, instrument, item, _sent(push), output)
+            except ParseError as error:
+                output.reject(error)
+
+
+def _sent(push: PushDataV3ApiWrapper) -> int | None:
+    """When the venue sent the frame (ns); candles carry only when it was made."""
+    return nanoseconds(push.sendTime or push.createTime)
+
+
+def _bodiless(push: PushDataV3ApiWrapper) -> None:
+    """The venue sends frames with a channel and nothing else now and then; they say nothing."""
+    if not push.channel:
+        raise ParseError("invalid_protobuf", "a frame had neither channel nor body")
+    if spot_channel(push.channel)[0] is None:
+        raise ParseError("unknown_event", f"a frame of {push.channel[:120]} had no known body")

@@ -1,0 +1,222 @@
+"""The normalizer's decision: frames of one stream in, canonical messages out. No I/O, no clock."""
+
+from collections.abc import Iterable
+from typing import Final
+
+from shared.envelope import (
+    Connected,
+    Disconnected,
+    Envelope,
+    Frame,
+    FrameKind,
+    Mark,
+    Shed,
+    SubscriptionRejected,
+    SubscriptionSilent,
+    decode_mark,
+    decode_reply,
+)
+from shared.errors import ParseError
+from shared.exchanges.base import Adapter, Feed, Origin, Output, Parser
+from shared.instruments import InstrumentTable
+from shared.messages import BookDelta, BookSnapshot, Message, Status, StreamStatus, encode_messages, routing_key
+
+__all__ = ["Outcome", "StreamNormalizer", "group_by_key"]
+
+_DATA_KINDS: Final = frozenset({FrameKind.TEXT, FrameKind.BINARY})
+
+
+class Outcome:
+    """What came of one frame."""
+
+    __slots__ = ("frame", "number", "output", "repeated")
+
+    def __init__(self, number: int, frame: Frame, output: Output, *, repeated: bool = False) -> None:
+        self.number = number
+        self.frame = frame
+        self.output = output
+        self.repeated = repeated
+        """The frame was handled before (a redelivery) and was left alone."""
+
+
+class StreamNormalizer:
+    """All state that one stream needs. Feed it every frame once, in order, whatever became of the one before."""
+
+    def __init__(self, adapter: Adapter, product: str, stream: str, instruments: InstrumentTable) -> None:
+        self._origin = Origin(adapter.name, stream)
+        self._parser: Parser = adapter.parser(product, instruments)
+        self._instruments = instruments
+        self._epoch: int | None = None
+        self._next = 0
+        self._before: tuple[int | None, int] = (None, 0)
+        self.lost = 0
+        """Frames that never arrived, so far."""
+
+    def envelope(self, envelope: Envelope, now: int) -> list[Outcome]:
+        """What came of each frame of an envelope; ``now`` becomes ``ts_normalized`` (ns)."""
+        number = envelope.first
+        outcomes = []
+        for frame in envelope.frames:
+            outcomes.append(self.frame(envelope.epoch, number, frame, now))
+            number += 1
+        return outcomes
+
+    def frame(self, epoch: int, number: int, frame: Frame, now: int) -> Outcome:
+        """One frame. Never raises: what can't be read is a rejection in the output."""
+        output = Output()
+        if self._epoch is not None and (epoch < self._epoch or (epoch == self._epoch and number < self._next)):
+            return Outcome(number, frame, output, repeated=True)
+        origin = self._origin
+        origin.epoch, origin.frame, origin.ts_received, origin.ts_normalized = epoch, number, frame.ts_received, now
+        self._before = (self._epoch, self._next)
+        self._epoch, self._next = epoch, number + 1
+        if self._before != (epoch, number):
+            self._continuity(epoch, number, output)
+        kept = len(output.messages)
+        try:
+            self._dispatch(frame, output)
+        except ParseError as error:
+            self._discard(kept, output)
+            output.reject(error)
+        except Exception as error:  # noqa: BLE001 - a defect in an adapter must not end the stream; it is counted and kept
+            self._discard(kept, output)
+            output.reject(_internal(error))
+        return Outcome(number, frame, output)
+
+    def _dispatch(self, frame: Frame, output: Output) -> None:
+        kind = frame.kind
+        if kind in _DATA_KINDS:
+            self._parser.data(self._origin, frame, output)
+        elif kind == FrameKind.REST:
+            self._parser.reply(self._origin, decode_reply(frame.data), output)
+        elif kind == FrameKind.MARK:
+            self._mark(decode_mark(frame.data), output)
+        else:
+            raise ParseError("invalid_envelope", f"frame kind was {kind}")
+
+    def _continuity(self, epoch: int, number: int, output: Output) -> None:
+        """Holes, new epochs, and streams that were running before this normalizer saw them."""
+        before, expected = self._before
+        if before is None:
+            if number:
+                self._interrupt(None, None, "started", output)
+            return
+        missing = number if epoch != before else number - expected
+        if missing:
+            self._lose(missing, output)
+            self._interrupt(None, None, "lost", output)
+        if epoch != before:
+            self._interrupt(None, None, "connected", output)
+
+    def _lose(self, count: int, output: Output) -> None:
+        self.lost += count
+        self._say(output, "lost", None, None, reason="hole", count=count)
+
+    def _interrupt(self, feed: str | None, native_symbol: str | None, reason: str, output: Output) -> None:
+        try:
+            self._parser.interrupted(self._origin, feed, native_symbol, reason, output)
+        except Exception as error:  # noqa: BLE001 - as in frame()
+            output.reject(_internal(error))
+
+    def _discard(self, kept: int, output: Output) -> None:
+        """Take back the messages of a frame that failed. A book that has moved on with one of them is broken."""
+        dropped = output.messages[kept:]
+        del output.messages[kept:]
+        books = [message.native_symbol for message in dropped if isinstance(message, BookSnapshot | BookDelta)]
+        for native_symbol in dict.fromkeys(books):
+            self._interrupt(Feed.BOOK, native_symbol, "lost", output)
+
+    def _mark(self, mark: Mark, output: Output) -> None:
+        match mark:
+            case Connected():
+                # Nothing is interrupted by what the epoch before lost at its end: the new one begins with snapshots.
+                if unseen := _unseen(mark, *self._before):
+                    self._lose(unseen, output)
+                self._say(output, "connected", None, None, detail=mark.url)
+            case Disconnected():
+                self._say(output, "disconnected", None, None, reason=mark.reason, detail=mark.detail)
+            case Shed():
+                for item in mark.items:
+                    symbol, feed = item.native_symbol, item.feed
+                    self._say(output, "shed", symbol, feed, reason=item.reason, count=item.count)
+                    self._interrupt(feed, symbol, "shed", output)
+            case SubscriptionRejected():
+                symbol, feed = mark.native_symbol, mark.feed
+                self._say(output, "subscription_rejected", symbol, feed, reason="venue", detail=mark.reason)
+            case SubscriptionSilent():
+                symbol, feed = mark.native_symbol, mark.feed
+                self._say(output, "subscription_silent", symbol, feed, reason="deadline", detail=mark.topic)
+
+    def _say(
+        self,
+        output: Output,
+        status: Status,
+        native_symbol: str | None,
+        feed: str | None,
+        *,
+        reason: str | None = None,
+        detail: str | None = None,
+        count: int | None = None,
+    ) -> None:
+        origin = self._origin
+        instrument = None if native_symbol is None else self._instruments.get(native_symbol)
+        output.messages.append(
+            StreamStatus(
+                origin.exchange,
+                None if instrument is None else instrument.symbol,
+                native_symbol,
+                None,
+                origin.ts_received,
+                origin.ts_normalized,
+                origin.stream,
+                origin.epoch,
+                origin.frame,
+                len(output.messages),
+                status,
+                feed,
+                reason,
+                detail,
+                count,
+            )
+        )
+
+
+def _unseen(mark: Connected, epoch: int | None, frames: int) -> int:
+    """How many frames before the new epoch never arrived, after ``frames`` of ``epoch`` did.
+
+    Where the epoch before is one of which nothing arrived, its frames count; what was missing at the end of the one
+    that did arrive nobody knows any more.
+    """
+    if epoch is None or mark.previous_epoch is None or mark.previous_frames is None or mark.previous_epoch < epoch:
+        return 0
+    return max(0, mark.previous_frames - frames) if mark.previous_epoch == epoch else mark.previous_frames
+
+
+def _internal(error: Exception) -> ParseError:
+    return ParseError("internal", f"{type(error).__name__}: {error}")
+
+
+def group_by_key(messages: Iterable[Message]) -> list[tuple[str, bytes]]:
+    """AMQP messages for a batch of one stream: ``(routing key, body)``, in the order in which they are to be published.
+
+    There is one per key, but for this: a book's snapshots and deltas have different keys and one order, and a status
+    must not be overtaken by, nor overtake, what it is about. Where these alternate, keys are opened anew.
+    """
+    groups: list[tuple[str, list[Message]]] = []
+    open_groups: dict[tuple[str, str | None], list[Message]] = {}
+    after_status = False
+    for message in messages:
+        feed = message.feed
+        if (feed == "stream_status") is not after_status:
+            after_status = not after_status
+            open_groups.clear()
+        elif feed == "book_snapshot":
+            open_groups.pop(("book_delta", message.symbol), None)
+        elif feed == "book_delta":
+            open_groups.pop(("book_snapshot", message.symbol), None)
+        group = open_groups.get((feed, message.symbol))
+        if group is None:
+            group = open_groups[(feed, message.symbol)] = []
+            groups.append((routing_key(feed, message.exchange, message.symbol), group))
+        group.append(message)
+    return [(key, encode_messages(group)) for key, group in groups]

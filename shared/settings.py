@@ -1,0 +1,297 @@
+"""All settings: one model, read from a TOML file and the environment, every mistake named at once with its path.
+
+``tidegate.toml`` (or ``--config``, or ``TIDEGATE_CONFIG``) first, then the environment:
+``TIDEGATE_INGEST__PERMITS=10`` is ``[ingest] permits = 10``; ``AMQP_URL`` is ``[broker] url``.
+"""
+
+import os
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal
+from urllib.parse import urlsplit
+
+from msgspec import Struct
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+
+from shared.errors import SettingsError, TidegateError
+from shared.exchanges import EXCHANGES, adapter
+from shared.exchanges.base import Endpoints, Feed
+
+__all__ = [
+    "BrokerSettings",
+    "ExchangeSettings",
+    "IngestSettings",
+    "NormalizerSettings",
+    "ProductSettings",
+    "QueueSettings",
+    "Settings",
+    "SimulatorSection",
+    "Target",
+    "TelemetrySettings",
+    "load",
+    "secrets",
+    "targets",
+]
+
+DEFAULT_FILE: Final = Path("tidegate.toml")
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+def _url(*schemes: str) -> AfterValidator:
+    def check(value: str) -> str:
+        if not value.startswith(tuple(f"{scheme}://" for scheme in schemes)):
+            raise ValueError(f"must start with {' or '.join(f'{scheme}://' for scheme in schemes)}")
+        return value.rstrip("/")
+
+    return AfterValidator(check)
+
+
+class BrokerSettings(_Section):
+    """RabbitMQ."""
+
+    url: SecretStr = SecretStr("amqp://guest:guest@127.0.0.1:5672/")
+    publish_deadline_s: Annotated[float, Field(gt=0)] = 5.0
+    firehose: bool = True
+
+    @field_validator("url")
+    @classmethod
+    def _amqp(cls, value: SecretStr) -> SecretStr:
+        if not value.get_secret_value().startswith(("amqp://", "amqps://")):
+            raise ValueError("must start with amqp:// or amqps://")
+        return value
+
+
+class QueueSettings(_Section):
+    """Bounds of the raw market queues and of quarantine; see ``shared.topology.QueueLimits``."""
+
+    raw_messages: Annotated[int, Field(gt=0)] = 20_000
+    raw_bytes: Annotated[int, Field(gt=0)] = 64 * 1024 * 1024
+    raw_ttl_ms: Annotated[int, Field(gt=0)] = 30_000
+    quarantine_messages: Annotated[int, Field(gt=0)] = 10_000
+    quarantine_bytes: Annotated[int, Field(gt=0)] = 256 * 1024 * 1024
+
+
+class ProductSettings(_Section):
+    """One market segment of a venue: what to hold open, and where."""
+
+    enabled: bool = True
+    symbols: tuple[str, ...] = ()
+    feeds: frozenset[Feed] = frozenset(Feed)
+    streams: Annotated[int, Field(gt=0, le=500)] = 1
+    websocket: Annotated[str, _url("ws", "wss")] | None = None
+    rest: Annotated[str, _url("http", "https")] | None = None
+
+
+class ExchangeSettings(_Section):
+    """One venue."""
+
+    enabled: bool = True
+    products: Mapping[str, ProductSettings] = Field(default_factory=dict)
+
+
+class IngestSettings(_Section):
+    """How sockets are held and frames leave."""
+
+    permits: Annotated[int, Field(gt=0)] = 20
+    batch_frames: Annotated[int, Field(gt=0)] = 200
+    batch_bytes: Annotated[int, Field(gt=0)] = 256 * 1024
+    batch_window_us: Annotated[int, Field(ge=0)] = 500
+    buffer_frames: Annotated[int, Field(gt=0)] = 50_000
+    buffer_bytes: Annotated[int, Field(gt=0)] = 64 * 1024 * 1024
+    buffer_max_age_s: Annotated[float, Field(gt=0)] = 10.0
+    max_frame_bytes: Annotated[int, Field(gt=0)] = 32 * 1024 * 1024
+    open_timeout_s: Annotated[float, Field(gt=0)] = 10.0
+    ping_interval_s: Annotated[float, Field(gt=0)] = 20.0
+    idle_timeout_s: Annotated[float, Field(gt=0)] = 30.0
+    first_frame_timeout_s: Annotated[float, Field(gt=0)] = 30.0
+    reconnect_initial_s: Annotated[float, Field(gt=0)] = 0.5
+    reconnect_cap_s: Annotated[float, Field(gt=0)] = 60.0
+    instrument_refresh_s: Annotated[float, Field(gt=0)] = 3600.0
+    announce_interval_s: Annotated[float, Field(gt=0)] = 2.0
+    circuit_failures: Annotated[int, Field(gt=0)] = 5
+    circuit_reset_s: Annotated[float, Field(gt=0)] = 1.0
+
+
+class NormalizerSettings(_Section):
+    """How raw envelopes are consumed."""
+
+    batch_envelopes: Annotated[int, Field(gt=0)] = 64
+    publish_retries: Annotated[int, Field(ge=0)] = 3
+
+
+class TelemetrySettings(_Section):
+    """Logs and the HTTP endpoint of a process (port 0: any free one)."""
+
+    host: str = "127.0.0.1"
+    port: Annotated[int, Field(ge=0, le=65535)] = 9100
+    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
+    log_format: Literal["text", "json"] = "text"
+
+
+class SimulatorSection(_Section):
+    """The simulated venues. With ``connect`` (``host:port``) ingest goes there instead of to the real ones."""
+
+    connect: Annotated[str, Field(pattern=r"^[^:/]+:[0-9]+$")] | None = None
+    host: str = "127.0.0.1"
+    port: Annotated[int, Field(ge=0, le=65535)] = 9400
+    rate: Annotated[float, Field(gt=0)] = 20.0
+    seed: int = 1
+
+
+class Settings(BaseSettings):
+    """Everything. Unknown names are mistakes."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="TIDEGATE_",
+        env_nested_delimiter="__",
+        extra="forbid",
+        frozen=True,
+        nested_model_default_partial_update=True,
+    )
+
+    broker: BrokerSettings = BrokerSettings()
+    queues: QueueSettings = QueueSettings()
+    exchanges: Mapping[str, ExchangeSettings] = Field(default_factory=dict)
+    ingest: IngestSettings = IngestSettings()
+    normalizer: NormalizerSettings = NormalizerSettings()
+    telemetry: TelemetrySettings = TelemetrySettings()
+    simulator: SimulatorSection = SimulatorSection()
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """The environment wins over the file (which comes in as init values)."""
+        del settings_cls, dotenv_settings, file_secret_settings
+        return env_settings, init_settings
+
+
+def load(path: Path | None = None) -> Settings:
+    """Read the settings; raises SettingsError that lists every mistake.
+
+    ``path`` None: ``TIDEGATE_CONFIG``, else ``tidegate.toml`` in the working directory if there is one.
+    """
+    values = _read(path)
+    if url := os.environ.get("AMQP_URL"):
+        values.setdefault("broker", {})["url"] = url
+    known = {f"TIDEGATE_{name}".upper() for name in Settings.model_fields}
+    mistakes = [
+        (name, "names no setting")
+        for name in os.environ
+        if name.startswith("TIDEGATE_") and name.split("__")[0] not in known and name != "TIDEGATE_CONFIG"
+    ]
+    try:
+        settings = Settings(**values)
+    except ValidationError as error:
+        mistakes += [(".".join(map(str, item["loc"])), item["msg"]) for item in error.errors()]
+        raise SettingsError(mistakes) from None
+    mistakes += _unknown_names(settings)
+    if mistakes:
+        raise SettingsError(mistakes)
+    return settings
+
+
+def _read(path: Path | None) -> dict[str, Any]:
+    chosen = path or (Path(os.environ["TIDEGATE_CONFIG"]) if "TIDEGATE_CONFIG" in os.environ else None)
+    if chosen is None and not DEFAULT_FILE.exists():
+        return {}
+    file = chosen or DEFAULT_FILE
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise SettingsError([(str(file), f"cannot be read: {error.strerror}")]) from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SettingsError([(str(file), f"is no TOML: {error}")]) from error
+
+
+def _unknown_names(settings: Settings) -> list[tuple[str, str]]:
+    mistakes = []
+    for name, exchange in settings.exchanges.items():
+        if name not in EXCHANGES:
+            mistakes.append((f"exchanges.{name}", f"is no exchange; there are {', '.join(sorted(EXCHANGES))}"))
+            continue
+        try:
+            products = adapter(name).products
+        except TidegateError as error:
+            mistakes.append((f"exchanges.{name}", str(error)))
+            continue
+        mistakes += [
+            (f"exchanges.{name}.products.{product}", f"is no product; there are {', '.join(sorted(products))}")
+            for product in exchange.products
+            if product not in products
+        ]
+    return mistakes
+
+
+def secrets(settings: Settings) -> list[str]:
+    """Every secret in the settings, for the log filter."""
+    password = urlsplit(settings.broker.url.get_secret_value()).password
+    return [password] if password else []
+
+
+class Target(Struct, frozen=True):
+    """One product to ingest, with every default filled in."""
+
+    exchange: str
+    product: str
+    endpoints: Endpoints
+    symbols: tuple[str, ...]
+    feeds: frozenset[Feed]
+    streams: int
+
+
+def targets(settings: Settings, exchange: str | None = None) -> list[Target]:
+    """What the settings ask for, of one exchange or of all.
+
+    No ``[exchanges]`` at all means every venue; a venue without ``products`` means all of them; a product without
+    ``symbols`` means the majors.
+    """
+    chosen = settings.exchanges or {name: ExchangeSettings() for name in EXCHANGES}
+    found = []
+    for name, section in chosen.items():
+        if not section.enabled or exchange not in {None, name}:
+            continue
+        venue = adapter(name)
+        products = section.products or {product: ProductSettings() for product in venue.products}
+        found += [
+            Target(
+                name,
+                product,
+                _endpoints(settings.simulator.connect, name, product, wanted, venue.products[product]),
+                wanted.symbols or _majors(product),
+                wanted.feeds & venue.feeds(product),
+                wanted.streams,
+            )
+            for product, wanted in products.items()
+            if wanted.enabled
+        ]
+    return found
+
+
+def _endpoints(
+    simulator: str | None, exchange: str, product: str, wanted: ProductSettings, documented: Endpoints
+) -> Endpoints:
+    if simulator is not None:
+        documented = Endpoints(f"ws://{simulator}/{exchange}/{product}", f"http://{simulator}/{exchange}/{product}")
+    return Endpoints(wanted.websocket or documented.websocket, wanted.rest or documented.rest)
+
+
+MAJORS: Final = ("BTC", "ETH", "SOL", "XRP", "DOGE")
+
+
+def _majors(product: str) -> tuple[str, ...]:
+    if product == "spot":
+        return tuple(f"{base}/USDT" for base in MAJORS)
+    if product == "inverse":
+        return tuple(f"{base}/USD:{base}" for base in MAJORS[:2])
+    return tuple(f"{base}/USDT:USDT" for base in MAJORS)

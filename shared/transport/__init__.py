@@ -1,0 +1,1 @@
+"""Sockets to the outside: WebSocket streams and REST requests."""
