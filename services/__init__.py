@@ -1,0 +1,1 @@
+"""The stages, each thin: settings, wiring, run."""

@@ -1,0 +1,1 @@
+"""The `tidegate` command: parses arguments, wires the services, runs them."""

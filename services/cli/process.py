@@ -1,0 +1,50 @@
+"""What every process of Tidegate has: a log queue, signals, samplers, and the HTTP endpoint."""
+
+import asyncio
+import logging
+import signal
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from shared.settings import TelemetrySettings
+from shared.telemetry.aggregate import emit
+from shared.telemetry.bundle import Telemetry
+from shared.telemetry.http import routes, serve
+from shared.telemetry.loop import LoopSampler
+from shared.telemetry.tasks import TaskSet
+
+__all__ = ["observed", "stop_on_signals"]
+
+PERFORMANCE = logging.getLogger("performance_metrics")
+
+
+@asynccontextmanager
+async def stop_on_signals() -> AsyncIterator[asyncio.Event]:
+    """An event that SIGTERM and SIGINT set; a second signal of the same kind does what it always does."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def requested(number: signal.Signals) -> None:
+        stop.set()
+        loop.remove_signal_handler(number)
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, requested, number)
+    try:
+        yield stop
+    finally:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.remove_signal_handler(number)
+
+
+@asynccontextmanager
+async def observed(telemetry: Telemetry, settings: TelemetrySettings | None) -> AsyncIterator[TaskSet]:
+    """Samplers and log lines run within the block, and the HTTP endpoint where settings are given."""
+    async with TaskSet(telemetry.events.task_crashed) as tasks:
+        tasks.spawn(LoopSampler(telemetry.metrics, telemetry.aggregator).run(), "loop_sampler")
+        tasks.spawn(emit(telemetry.aggregator, PERFORMANCE), "log_lines")
+        if settings is None:
+            yield tasks
+            return
+        async with serve(routes(telemetry.registry, telemetry.health), settings.host, settings.port):
+            yield tasks

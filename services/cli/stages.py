@@ -1,0 +1,98 @@
+"""``tidegate ingest``, ``normalizer`` and ``simulator``: one stage in a process of its own, on the broker."""
+
+import argparse
+import asyncio
+import sys
+
+from services.cli.connecting import rabbit
+from services.cli.errors import UsageError
+from services.cli.process import observed, stop_on_signals
+from services.ingest.main import Ingest
+from services.ingest.telemetry import IngestTelemetry
+from services.normalizer.main import Normalizer
+from services.normalizer.telemetry import NormalizerTelemetry
+from services.simulator import SimulatorSettings
+from services.simulator import run as simulate
+from shared.clock import SystemClock
+from shared.exchanges import EXCHANGES
+from shared.settings import Settings, targets
+from shared.telemetry.bundle import Telemetry
+
+__all__ = ["add_ingest", "add_normalizer", "add_simulator", "run_ingest", "run_normalizer", "run_simulator"]
+
+
+def add_ingest(parser: argparse.ArgumentParser) -> None:
+    """Arguments of ``ingest``."""
+    parser.add_argument("exchange", help=f"one of {', '.join(sorted(EXCHANGES))}")
+
+
+def run_ingest(arguments: argparse.Namespace, settings: Settings, telemetry: Telemetry) -> int:
+    """Until SIGTERM; then the buffers are let out."""
+    if arguments.exchange not in EXCHANGES:
+        raise UsageError("exchange", f"{arguments.exchange!r} is none; there are {', '.join(sorted(EXCHANGES))}")
+    asyncio.run(_ingest(arguments.exchange, settings, telemetry))
+    return 0
+
+
+async def _ingest(exchange: str, settings: Settings, telemetry: Telemetry) -> None:
+    wanted = targets(settings, exchange)
+    if not wanted:
+        raise UsageError("exchange", f"{exchange} is not enabled in the settings")
+    bus = rabbit(settings, f"ingest {exchange}")
+    async with stop_on_signals() as stop, observed(telemetry, settings.telemetry), bus:
+        bound = IngestTelemetry(telemetry, exchange, settings.ingest.permits)
+        ingest = Ingest(exchange, wanted, settings, bus, SystemClock(), bound)
+        telemetry.health.add("broker", lambda: None if bus.connected else "not connected")
+        telemetry.health.add("streams", ingest.problem)
+        await ingest.run(stop)
+
+
+def add_normalizer(parser: argparse.ArgumentParser) -> None:
+    """Arguments of ``normalizer``: none."""
+    del parser
+
+
+def run_normalizer(arguments: argparse.Namespace, settings: Settings, telemetry: Telemetry) -> int:
+    """Until SIGTERM; the batch in hand is finished."""
+    del arguments
+    asyncio.run(_normalizer(settings, telemetry))
+    return 0
+
+
+async def _normalizer(settings: Settings, telemetry: Telemetry) -> None:
+    bus = rabbit(settings, "normalizer")
+    async with stop_on_signals() as stop, observed(telemetry, settings.telemetry), bus:
+        normalizer = Normalizer(settings, bus, SystemClock(), NormalizerTelemetry(telemetry))
+        telemetry.health.add("broker", lambda: None if bus.connected else "not connected")
+        telemetry.health.add("streams", lambda: None if normalizer.consuming else "no stream was announced yet")
+        await normalizer.run(stop)
+
+
+def add_simulator(parser: argparse.ArgumentParser) -> None:
+    """Arguments of ``simulator``."""
+    parser.add_argument("--port", type=int, help="listen here instead of the settings' port")
+    parser.add_argument("--host", help="listen on this address instead of the settings'")
+    parser.add_argument("--rate", type=float, help="orders and cancels per second and instrument")
+    parser.add_argument("--burst", type=float, default=0.0, metavar="N", help="every 30 s, N times the rate for 5 s")
+
+
+def run_simulator(arguments: argparse.Namespace, settings: Settings, telemetry: Telemetry) -> int:
+    """Until SIGTERM."""
+    del telemetry
+    asyncio.run(_simulator(arguments, settings))
+    return 0
+
+
+async def _simulator(arguments: argparse.Namespace, settings: Settings) -> None:
+    section = settings.simulator
+    chosen = SimulatorSettings(
+        host=arguments.host or section.host,
+        port=section.port if arguments.port is None else arguments.port,
+        rate=arguments.rate or section.rate,
+        seed=section.seed,
+        burst=arguments.burst or 1.0,
+        burst_every=30.0 if arguments.burst else 0.0,
+    )
+    sys.stderr.write(f"tidegate: the simulated venues are at http://{chosen.host}:{chosen.port}/control/state\n")
+    async with stop_on_signals() as stop:
+        await simulate(chosen, stop)

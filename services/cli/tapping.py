@@ -1,0 +1,144 @@
+"""``tidegate tap``, ``record`` and ``replay``: what goes over the broker, to look at and to keep."""
+
+import argparse
+import asyncio
+import sys
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+from msgspec import DecodeError, Raw, json
+
+from services.cli.connecting import rabbit
+from services.cli.errors import UsageError
+from services.cli.process import stop_on_signals
+from services.cli.record import Recorder
+from services.cli.replay import replay
+from services.normalizer.telemetry import NormalizerTelemetry
+from shared.bus.base import Bus, Subscriber
+from shared.clock import SystemClock
+from shared.messages import AnyMessage, decode_messages
+from shared.settings import Settings
+from shared.telemetry.bundle import Telemetry
+from shared.telemetry.tasks import TaskSet
+from shared.topology import MARKET
+
+__all__ = ["add_record", "add_replay", "add_tap", "run_record", "run_replay", "run_tap"]
+
+REJECTED = 3
+
+
+def add_tap(parser: argparse.ArgumentParser) -> None:
+    """Arguments of ``tap``."""
+    parser.add_argument(
+        "pattern", nargs="*", default=["#"], help="routing key patterns, e.g. 'trade.bybit.*' (default: all)"
+    )
+    parser.add_argument("--json", action="store_true", help="the messages as they are, one a line")
+    parser.add_argument("--count", type=int, help="end after so many messages")
+
+
+def run_tap(arguments: argparse.Namespace, settings: Settings, telemetry: Telemetry) -> int:
+    """Print messages until stopped."""
+    del telemetry
+    if arguments.count is not None and arguments.count < 1:
+        raise UsageError("--count", f"must be at least 1, {arguments.count} was given")
+    return asyncio.run(_tap(settings, arguments.pattern, arguments.count, as_json=arguments.json))
+
+
+async def _tap(settings: Settings, patterns: list[str], count: int | None, *, as_json: bool) -> int:
+    async with stop_on_signals() as stop, rabbit(settings, "tap") as bus, TaskSet() as tasks:
+        subscriber = await bus.subscribe(MARKET, patterns)
+        printing = tasks.spawn(_print(subscriber, count, as_json=as_json), "tap")
+        stopping = tasks.spawn(stop.wait(), "stop")
+        await asyncio.wait({printing, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        if printing.done():
+            printing.result()
+        if subscriber.dropped:
+            sys.stderr.write(
+                f"tidegate: {subscriber.dropped} AMQP messages were dropped: standard output was too slow\n"
+            )
+    return 0
+
+
+async def _print(subscriber: Subscriber, count: int | None, *, as_json: bool) -> None:
+    left = count
+    while left is None or left > 0:
+        delivery = await subscriber.receive()
+        try:
+            if as_json:
+                texts = [bytes(item).decode() for item in json.decode(delivery.body, type=list[Raw])]
+            else:
+                texts = [_line(message) for message in decode_messages(delivery.body)]
+        except DecodeError as error:
+            sys.stderr.write(f"tidegate: a message of {delivery.key} was not understood: {error}\n")
+            continue
+        texts = texts if left is None else texts[:left]
+        sys.stdout.write("".join(f"{text}\n" for text in texts))
+        sys.stdout.flush()
+        left = None if left is None else left - len(texts)
+
+
+def _line(message: AnyMessage) -> str:
+    """One line for people: feed, exchange, symbol, then what is particular to the feed."""
+    head = {"exchange", "symbol", "native_symbol", "ts_received", "ts_normalized", "stream", "epoch", "frame", "part"}
+    fields = [
+        f"{name}={_short(getattr(message, name))}"
+        for name in message.__struct_fields__
+        if name not in head and getattr(message, name) is not None
+    ]
+    return f"{message.feed} {message.exchange} {message.symbol or message.stream} " + " ".join(fields)
+
+
+def _short(value: object) -> str:
+    if isinstance(value, list) and len(value) > 1:
+        return f"{value[0]}…({len(value)})"
+    return str(value)
+
+
+def add_record(parser: argparse.ArgumentParser) -> None:
+    """Arguments of ``record``."""
+    parser.add_argument("file", type=Path, help="the capture file to write")
+    parser.add_argument(
+        "--stream", action="append", default=[], help="stream name or pattern (default: all market streams)"
+    )
+    parser.add_argument("--seconds", type=float, help="end after so many seconds (default: Ctrl-C)")
+
+
+def run_record(arguments: argparse.Namespace, settings: Settings, telemetry: Telemetry) -> int:
+    """Record until stopped."""
+    del telemetry
+    patterns = [f"market.{stream}" for stream in arguments.stream] or ["market.#"]
+    return asyncio.run(_record(settings, arguments.file, patterns, arguments.seconds))
+
+
+async def _record(settings: Settings, path: Path, patterns: list[str], seconds: float | None) -> int:
+    recorder = Recorder(path, patterns)
+    async with stop_on_signals() as stop, rabbit(settings, "record") as bus, TaskSet() as tasks:
+        if seconds is not None:
+            asyncio.get_running_loop().call_later(seconds, stop.set)
+        recording = tasks.spawn(recorder.run(bus, stop), "recorder")
+        await recording
+    sys.stderr.write(f"tidegate: {recorder.envelopes} envelopes in {path}\n")
+    return 1 if recorder.dropped else 0
+
+
+def add_replay(parser: argparse.ArgumentParser) -> None:
+    """Arguments of ``replay``."""
+    parser.add_argument("file", type=Path, help="a capture file")
+    parser.add_argument(
+        "--speed", type=float, default=0.0, metavar="X", help="1: as recorded; 0 (default): as fast as possible"
+    )
+    parser.add_argument("--broker", action="store_true", help="publish on the broker instead of printing")
+
+
+def run_replay(arguments: argparse.Namespace, settings: Settings, telemetry: Telemetry) -> int:
+    """Play a file; 3 when frames were rejected."""
+    if arguments.speed < 0:
+        raise UsageError("--speed", f"must not be negative, {arguments.speed} was given")
+    return asyncio.run(_replay(settings, telemetry, arguments.file, arguments.speed, broker=arguments.broker))
+
+
+async def _replay(settings: Settings, telemetry: Telemetry, path: Path, speed: float, *, broker: bool) -> int:
+    async with AsyncExitStack() as stack:
+        bus: Bus | None = await stack.enter_async_context(rabbit(settings, "replay")) if broker else None
+        clean = await replay(path, speed, settings, SystemClock(), NormalizerTelemetry(telemetry), bus)
+    return 0 if clean else REJECTED

@@ -1,0 +1,1 @@
+"""Holds WebSocket streams to one exchange and publishes what arrives."""

@@ -1,0 +1,69 @@
+"""Ingest's side of the control traffic."""
+
+import asyncio
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from shared.bus.base import Bus
+from shared.control import Announcement, ResyncRequest, StreamInfo, decode_control, encode_control
+from shared.errors import BrokerError, ParseError
+from shared.topology import CONTROL, announcement_key, resync_key
+
+__all__ = ["Announcer", "ResyncListener", "Resyncable"]
+
+log = logging.getLogger(__name__)
+
+CONTROL_DEADLINE_S = 2.0
+
+
+class Resyncable(Protocol):
+    """Who can be asked for a resync."""
+
+    def resync(self, feed: str, native_symbol: str | None) -> None:
+        """Make the venue send what restores this feed."""
+        ...
+
+
+class Announcer:
+    """Tells normalizers, again and again, which streams there are."""
+
+    def __init__(self, name: str, streams: Sequence[StreamInfo], bus: Bus) -> None:
+        self._body = encode_control(Announcement(name, list(streams)))
+        self._bus = bus
+
+    async def run(self, interval_s: float) -> None:
+        """Until cancelled. A broker that is away for now is no reason to stop."""
+        publisher = await self._bus.publisher()
+        while True:
+            try:
+                await publisher.publish(CONTROL, announcement_key(), self._body, deadline_s=CONTROL_DEADLINE_S)
+            except BrokerError as error:
+                log.debug("announcement was not published: %s", error)
+            await asyncio.sleep(interval_s)
+
+
+class ResyncListener:
+    """Takes normalizers' requests to the stream that they concern."""
+
+    def __init__(self, exchange: str, streams: Mapping[str, Resyncable], bus: Bus) -> None:
+        self._exchange = exchange
+        self._streams = streams
+        self._bus = bus
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        subscriber = await self._bus.subscribe(CONTROL, [resync_key(self._exchange)])
+        try:
+            while True:
+                delivery = await subscriber.receive()
+                try:
+                    request = decode_control(delivery.body)
+                except ParseError as error:
+                    log.warning("a control message was not understood: %s", error)
+                    continue
+                stream = self._streams.get(request.stream) if isinstance(request, ResyncRequest) else None
+                if stream is not None and isinstance(request, ResyncRequest):
+                    stream.resync(request.feed, request.native_symbol)
+        finally:
+            await subscriber.close()

@@ -1,0 +1,100 @@
+"""The instruments of one product: fetched, kept fresh, and ready to be put into streams."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+from shared.backoff import Backoff
+from shared.clock import Clock
+from shared.envelope import RestReply
+from shared.errors import ParseError, RequestFailed
+from shared.exchanges.base import Adapter, Endpoints
+from shared.instruments import Instrument
+from shared.transport.http import RestClient
+
+__all__ = ["Listing", "resolve"]
+
+
+class Listing:
+    """The newest instrument list of a product, as replies (for streams) and as instruments (for the plan)."""
+
+    def __init__(
+        self,
+        adapter: Adapter,
+        product: str,
+        endpoints: Endpoints,
+        client: RestClient,
+        clock: Clock,
+        failed: Callable[[RequestFailed, float], None],
+    ) -> None:
+        self._adapter = adapter
+        self._product = product
+        self._endpoints = endpoints
+        self._client = client
+        self._clock = clock
+        self._failed = failed
+        self._lock = asyncio.Lock()
+        self._fetched = 0
+        self.replies: Sequence[RestReply] = ()
+        self.instruments: Sequence[Instrument] = ()
+
+    async def refresh(self, max_age_s: float) -> bool:
+        """Fetch the list unless it is younger than ``max_age_s``; whether it was fetched.
+
+        Tries until it succeeds. A reply that can't be read counts as a failure, like no reply.
+        """
+        async with self._lock:
+            age_s = (self._clock.monotonic() - self._fetched) / 1e9
+            if self.replies and age_s < max_age_s:
+                return False
+            backoff = Backoff(1.0, 60.0)
+            while True:
+                try:
+                    replies, instruments = await self._fetch(backoff)
+                except ParseError as error:
+                    delay = backoff.next(0.5)
+                    self._failed(RequestFailed(self._endpoints.rest, f"gave no usable instrument list: {error}"), delay)
+                    await asyncio.sleep(delay)
+                    continue
+                self.replies, self.instruments = replies, instruments
+                self._fetched = self._clock.monotonic()
+                return True
+
+    async def _fetch(self, backoff: Backoff) -> tuple[list[RestReply], list[Instrument]]:
+        replies: list[RestReply] = []
+        instruments: list[Instrument] = []
+        for first in self._adapter.instrument_requests(self._product, self._endpoints):
+            request = first
+            while True:
+                reply = await self._client.get_until(request, backoff, self._failed)
+                instruments += self._adapter.instruments(self._product, reply.body)
+                replies.append(reply)
+                following = self._adapter.next_page(self._product, request, reply.body)
+                if following is None:
+                    break
+                request = following
+        return replies, instruments
+
+
+def resolve(
+    symbols: Sequence[str], instruments: Sequence[Instrument]
+) -> tuple[list[Instrument], list[tuple[str, str]]]:
+    """The instruments that are meant by unified or native symbols, and ``(symbol, problem)`` for those that are none.
+
+    ``*`` means every active instrument of the product.
+    """
+    active = [instrument for instrument in instruments if instrument.active]
+    if "*" in symbols:
+        return active, []
+    by_name = {instrument.native_symbol: instrument for instrument in instruments}
+    by_name.update({instrument.symbol: instrument for instrument in instruments})
+    found: dict[str, Instrument] = {}
+    problems = []
+    for symbol in symbols:
+        instrument = by_name.get(symbol)
+        if instrument is None:
+            problems.append((symbol, "is not listed"))
+        elif not instrument.active:
+            problems.append((symbol, "is listed but not trading"))
+        else:
+            found[instrument.native_symbol] = instrument
+    return list(found.values()), problems

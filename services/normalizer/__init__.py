@@ -1,0 +1,1 @@
+"""Consumes raw envelopes, publishes canonical messages."""

@@ -1,0 +1,1 @@
+"""One module per venue and product: its topics, its conversation, its REST."""
