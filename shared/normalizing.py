@@ -1,7 +1,7 @@
 """The normalizer's decision: frames of one stream in, canonical messages out. No I/O, no clock."""
 
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Callable, Iterable
+from typing import Final, NamedTuple
 
 from shared.envelope import (
     Connected,
@@ -17,13 +17,16 @@ from shared.envelope import (
     decode_reply,
 )
 from shared.errors import ParseError
-from shared.exchanges.base import Adapter, Feed, Origin, Output, Parser
+from shared.exchanges.base import Adapter, Feed, Group, Origin, Output, Parser, Rejection
 from shared.instruments import InstrumentTable
-from shared.messages import BookDelta, BookSnapshot, Message, Status, StreamStatus, encode_messages, routing_key
+from shared.messages import BookDelta, BookSnapshot, Message, Status, StreamStatus, encode_messages
 
-__all__ = ["Outcome", "StreamNormalizer", "group_by_key"]
+__all__ = ["Failure", "Outcome", "Progress", "StreamNormalizer", "encoded", "group_by_key"]
 
 _DATA_KINDS: Final = frozenset({FrameKind.TEXT, FrameKind.BINARY})
+
+_LOOK_EVERY: Final = 7
+"""A mask: the clock is looked at after every eighth frame."""
 
 
 class Outcome:
@@ -37,6 +40,25 @@ class Outcome:
         self.output = output
         self.repeated = repeated
         """The frame was handled before (a redelivery) and was left alone."""
+
+
+class Failure(NamedTuple):
+    """A frame that could not be normalized, wholly or in part."""
+
+    number: int
+    frame: Frame
+    rejections: list[Rejection]
+
+
+class Progress:
+    """What came of the frames of one stream since somebody last looked."""
+
+    __slots__ = ("failures", "output", "repeated")
+
+    def __init__(self) -> None:
+        self.output = Output()
+        self.failures: list[Failure] = []
+        self.repeated = 0
 
 
 class StreamNormalizer:
@@ -62,26 +84,69 @@ class StreamNormalizer:
         return outcomes
 
     def frame(self, epoch: int, number: int, frame: Frame, now: int) -> Outcome:
-        """One frame. Never raises: what can't be read is a rejection in the output."""
+        """One frame for itself. Never raises: what can't be read is a rejection in the output."""
         output = Output()
+        self._origin.ts_normalized = now
+        repeated = not self._take(epoch, number, frame, output)
+        return Outcome(number, frame, output, repeated=repeated)
+
+    def advance(self, envelope: Envelope, index: int, now: int, progress: Progress, due: Callable[[], bool]) -> int:
+        """An envelope's frames from ``index`` on, until they end or ``due`` (asked every few frames) says so.
+
+        Returns the index of the next frame. Messages gather in ``progress.output``. This is the hot loop: one call
+        per envelope, nothing per frame but what the frame needs.
+        """
+        frames, epoch, origin, output = envelope.frames, envelope.epoch, self._origin, progress.output
+        origin.ts_normalized = now
+        parse = self._parser.data
+        first, last = envelope.first, len(frames)
+        while index < last:
+            frame = frames[index]
+            number = first + index
+            index += 1
+            if frame[0] in _DATA_KINDS and number == self._next and epoch == self._epoch:
+                self._next = number + 1
+                origin.frame = number
+                origin.ts_received = frame[1]
+                output.parts = 0
+                try:
+                    parse(origin, frame, output)
+                except Exception as error:  # noqa: BLE001 - as in _take()
+                    self._failed(error, 0, output)
+            elif not self._take(epoch, number, frame, output):
+                progress.repeated += 1
+            if output.rejections:
+                progress.failures.append(Failure(number, frame, output.rejections))
+                output.rejections = []
+            if not index & _LOOK_EVERY and due():
+                break
+        return index
+
+    def _take(self, epoch: int, number: int, frame: Frame, output: Output) -> bool:
+        """Handle one frame, whatever it is; False when it was handled before."""
+        output.parts = 0
         if self._epoch is not None and (epoch < self._epoch or (epoch == self._epoch and number < self._next)):
-            return Outcome(number, frame, output, repeated=True)
+            return False
         origin = self._origin
-        origin.epoch, origin.frame, origin.ts_received, origin.ts_normalized = epoch, number, frame.ts_received, now
+        origin.epoch, origin.frame, origin.ts_received = epoch, number, frame.ts_received
         self._before = (self._epoch, self._next)
         self._epoch, self._next = epoch, number + 1
         if self._before != (epoch, number):
             self._continuity(epoch, number, output)
-        kept = len(output.messages)
+        kept = output.parts
         try:
             self._dispatch(frame, output)
-        except ParseError as error:
-            self._discard(kept, output)
-            output.reject(error)
         except Exception as error:  # noqa: BLE001 - a defect in an adapter must not end the stream; it is counted and kept
-            self._discard(kept, output)
-            output.reject(_internal(error))
-        return Outcome(number, frame, output)
+            self._failed(error, kept, output)
+        return True
+
+    def _failed(self, error: Exception, kept: int, output: Output) -> None:
+        """Take back the messages of a frame that failed. A book that has moved on with one of them is broken."""
+        withdrawn = output.withdraw(self._origin.epoch, self._origin.frame, kept)
+        books = [message.native_symbol for message in withdrawn if isinstance(message, BookSnapshot | BookDelta)]
+        for native_symbol in dict.fromkeys(books):
+            self._interrupt(Feed.BOOK, native_symbol, "lost", output)
+        output.reject(error if isinstance(error, ParseError) else _internal(error))
 
     def _dispatch(self, frame: Frame, output: Output) -> None:
         kind = frame.kind
@@ -118,14 +183,6 @@ class StreamNormalizer:
         except Exception as error:  # noqa: BLE001 - as in frame()
             output.reject(_internal(error))
 
-    def _discard(self, kept: int, output: Output) -> None:
-        """Take back the messages of a frame that failed. A book that has moved on with one of them is broken."""
-        dropped = output.messages[kept:]
-        del output.messages[kept:]
-        books = [message.native_symbol for message in dropped if isinstance(message, BookSnapshot | BookDelta)]
-        for native_symbol in dict.fromkeys(books):
-            self._interrupt(Feed.BOOK, native_symbol, "lost", output)
-
     def _mark(self, mark: Mark, output: Output) -> None:
         match mark:
             case Connected():
@@ -160,7 +217,7 @@ class StreamNormalizer:
     ) -> None:
         origin = self._origin
         instrument = None if native_symbol is None else self._instruments.get(native_symbol)
-        output.messages.append(
+        output.add(
             StreamStatus(
                 origin.exchange,
                 None if instrument is None else instrument.symbol,
@@ -171,7 +228,7 @@ class StreamNormalizer:
                 origin.stream,
                 origin.epoch,
                 origin.frame,
-                len(output.messages),
+                output.parts,
                 status,
                 feed,
                 reason,
@@ -197,26 +254,13 @@ def _internal(error: Exception) -> ParseError:
 
 
 def group_by_key(messages: Iterable[Message]) -> list[tuple[str, bytes]]:
-    """AMQP messages for a batch of one stream: ``(routing key, body)``, in the order in which they are to be published.
-
-    There is one per key, but for this: a book's snapshots and deltas have different keys and one order, and a status
-    must not be overtaken by, nor overtake, what it is about. Where these alternate, keys are opened anew.
-    """
-    groups: list[tuple[str, list[Message]]] = []
-    open_groups: dict[tuple[str, str | None], list[Message]] = {}
-    after_status = False
+    """AMQP messages for messages of one stream: ``(routing key, body)``, in the order in which to publish them."""
+    output = Output()
     for message in messages:
-        feed = message.feed
-        if (feed == "stream_status") is not after_status:
-            after_status = not after_status
-            open_groups.clear()
-        elif feed == "book_snapshot":
-            open_groups.pop(("book_delta", message.symbol), None)
-        elif feed == "book_delta":
-            open_groups.pop(("book_snapshot", message.symbol), None)
-        group = open_groups.get((feed, message.symbol))
-        if group is None:
-            group = open_groups[(feed, message.symbol)] = []
-            groups.append((routing_key(feed, message.exchange, message.symbol), group))
-        group.append(message)
-    return [(key, encode_messages(group)) for key, group in groups]
+        output.add(message)
+    return encoded(output.drain())
+
+
+def encoded(batch: list[tuple[Group, list[Message]]]) -> list[tuple[str, bytes]]:
+    """``(routing key, body)`` of a drained batch."""
+    return [(group.key, encode_messages(messages)) for group, messages in batch if messages]

@@ -104,8 +104,18 @@ class BookSequencer(Generic[ItemT]):
         self._asked: int | None = None
         self._ask_interval = ASK_AGAIN_NS
 
+    def advance(self, first: int, last: int, previous: int | None) -> bool:
+        """The common case of :meth:`offer`, without making an update: whether it directly continues a live book."""
+        sequence = self.sequence
+        if sequence is None or self._bridging or last <= sequence:
+            return False
+        if (previous if self.rule.linked else first - 1) != sequence:
+            return False
+        self.sequence = last
+        return True
+
     def offer(self, update: Update[ItemT]) -> Verdict:
-        """Judge an update. After APPLY ``sequence`` is its ``last``; after GAP it is held, the book waits for a seed."""
+        """Judge an update. After APPLY ``sequence`` is its ``last``; after GAP it is held until a seed comes."""
         sequence = self.sequence
         if sequence is None:
             return self._hold(update)
@@ -183,21 +193,24 @@ class BookSequencer(Generic[ItemT]):
 
 
 class DuplicateWindow:
-    """The last so many keys: trade ids that a venue sends again after a reconnect, for instance."""
+    """The last so many keys: trade ids that a venue sends again after a reconnect, for instance.
 
-    __slots__ = ("_order", "_seen", "_size")
+    Two generations: at least ``size`` and at most twice as many keys are remembered.
+    """
+
+    __slots__ = ("_new", "_old", "_size")
 
     def __init__(self, size: int = 4_096) -> None:
         self._size = size
-        self._seen: set[Hashable] = set()
-        self._order: deque[Hashable] = deque()
+        self._new: set[Hashable] = set()
+        self._old: set[Hashable] = set()
 
     def seen(self, key: Hashable) -> bool:
         """Whether the key is in the window; if not, it enters it."""
-        if key in self._seen:
+        new = self._new
+        if key in new or key in self._old:
             return True
-        self._seen.add(key)
-        self._order.append(key)
-        if len(self._order) > self._size:
-            self._seen.discard(self._order.popleft())
+        new.add(key)
+        if len(new) >= self._size:
+            self._old, self._new = new, set()
         return False

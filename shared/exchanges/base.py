@@ -17,16 +17,14 @@ Ingest uses an :class:`Adapter`; a normalizer uses the :class:`Parser` it makes,
 
 from collections.abc import Mapping, Sequence
 from enum import IntEnum, StrEnum
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from msgspec import Struct
 
 from shared.envelope import Frame, RestReply
 from shared.errors import ParseError
 from shared.instruments import Instrument, InstrumentTable
-
-if TYPE_CHECKING:
-    from shared.messages import Message
+from shared.messages import Message, routing_key
 
 __all__ = [
     "DATA",
@@ -37,6 +35,7 @@ __all__ = [
     "Feed",
     "Fetch",
     "FrameClass",
+    "Group",
     "Head",
     "Heartbeat",
     "Limits",
@@ -267,21 +266,105 @@ class Resync(NamedTuple):
     reason: str
 
 
-class Output:
-    """What came of a frame. ``part`` of a message is ``len(output.messages)`` at the time it is appended."""
+class Group:
+    """Messages of one routing key in the batch in hand. Hot code keeps the group of its instrument and feed.
 
-    __slots__ = ("duplicates", "messages", "rejections", "resyncs", "stale")
+    A group belongs to a segment of a batch, and opens itself anew in the next one::
+
+        if group.segment is not output.segment:
+            group.open(output)
+        group.messages.append(message)
+        output.parts += 1
+    """
+
+    __slots__ = ("exchange", "feed", "key", "messages", "segment", "symbol")
+
+    def __init__(self, feed: str, exchange: str, symbol: str | None) -> None:
+        self.feed = feed
+        self.exchange = exchange
+        self.symbol = symbol
+        self.key = routing_key(feed, exchange, symbol)
+        self.segment: object | None = None
+        self.messages: list[Message] = []
+
+    def open(self, output: "Output") -> None:
+        """Begin a list in the output's batch; the group's messages go there from now on."""
+        self.segment = output.segment
+        self.messages = []
+        output.batch.append((self, self.messages))
+
+    def close(self) -> None:
+        """The next message begins a list of its own, behind everything that the batch holds by then."""
+        self.segment = None
+
+
+class Output:
+    """What came of frames: messages by routing key, rejections, wishes. ``part`` of a message is ``output.parts``.
+
+    ``parts`` counts the messages of the frame in hand; whoever goes on to the next frame sets it to 0. A status must
+    not be overtaken by, nor overtake, what it is about: it begins a new segment, in which every key opens anew.
+    """
+
+    __slots__ = ("_groups", "batch", "duplicates", "parts", "rejections", "resyncs", "segment", "stale")
 
     def __init__(self) -> None:
-        self.messages: list[Message] = []
+        self.batch: list[tuple[Group, list[Message]]] = []
+        self.segment: object = object()
+        self.parts = 0
         self.rejections: list[Rejection] = []
         self.resyncs: list[Resync] = []
         self.duplicates = 0
         self.stale = 0
+        self._groups: dict[tuple[str, str | None], Group] = {}
+
+    def add(self, message: Message) -> None:
+        """Take a message; for feeds that no group is kept of (one feed of one instrument must go one way only)."""
+        group = self._groups.get((message.feed, message.symbol))
+        if group is None:
+            group = self._groups[message.feed, message.symbol] = Group(message.feed, message.exchange, message.symbol)
+        if message.feed == STATUS and self.batch and self.batch[-1][0].feed != STATUS:
+            self.segment = object()
+        elif (sibling := self._groups.get((_SIBLINGS.get(message.feed, ""), message.symbol))) is not None:
+            sibling.close()
+        if group.segment is not self.segment:
+            group.open(self)
+        group.messages.append(message)
+        self.parts += 1
+
+    def drain(self) -> list[tuple[Group, list[Message]]]:
+        """The batch, in the order in which its lists are to be published; a new one begins."""
+        batch, self.batch, self.segment = self.batch, [], object()
+        return batch
+
+    @property
+    def messages(self) -> list[Message]:
+        """All messages of the batch, in the order in which they came of the frames."""
+        found = [message for _, messages in self.batch for message in messages]
+        found.sort(key=_identity)
+        return found
+
+    def withdraw(self, epoch: int, frame: int, part: int) -> list[Message]:
+        """Take back the messages of a frame from this part on: the frame turned out to be unusable."""
+        withdrawn = []
+        for _, messages in self.batch:
+            while messages and _identity(messages[-1]) >= (epoch, frame, part):
+                withdrawn.append(messages.pop())
+        self.parts = part
+        return withdrawn
 
     def reject(self, error: ParseError) -> None:
         """One element of a frame is bad; the others go on."""
         self.rejections.append(Rejection(error.code, error.detail))
+
+
+STATUS: Final = "stream_status"
+
+_SIBLINGS: Final = {"book_snapshot": "book_delta", "book_delta": "book_snapshot"}
+"""Feeds with one order between them: where they alternate, each begins a list anew."""
+
+
+def _identity(message: Message) -> tuple[int, int, int]:
+    return message.epoch, message.frame, message.part
 
 
 class Parser(Protocol):

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import NamedTuple
 
-from shared.exchanges.base import Origin, Output, Resync
+from shared.exchanges.base import Group, Origin, Output, Resync
 from shared.instruments import Instrument
 from shared.messages import BookDelta, BookSnapshot, Level, Status, StreamStatus
 from shared.numbers import is_zero
@@ -30,13 +30,24 @@ class HeldDelta(NamedTuple):
     ts_received: int
 
 
+class _Book(BookSequencer[HeldDelta]):
+    """One instrument's procedure, and where its messages go. Snapshots and deltas have one order between them."""
+
+    __slots__ = ("deltas", "instrument", "snapshots")
+
+    def __init__(self, rule: SequenceRule, exchange: str, instrument: Instrument) -> None:
+        super().__init__(rule)
+        self.instrument = instrument
+        self.snapshots = Group("book_snapshot", exchange, instrument.symbol)
+        self.deltas = Group("book_delta", exchange, instrument.symbol)
+
+
 class Books:
     """The books of one stream. Every method appends what a consumer must see, in order."""
 
     def __init__(self, rule: SequenceRule) -> None:
         self._rule = rule
-        self._books: dict[str, BookSequencer[HeldDelta]] = {}
-        self._instruments: dict[str, Instrument] = {}
+        self._books: dict[str, _Book] = {}
 
     def delta(
         self,
@@ -51,12 +62,15 @@ class Books:
         ts_exchange: int | None = None,
     ) -> None:
         """A venue update that covers ids ``first`` to ``last``: published, held, dropped as stale, or a gap."""
-        book = self._book(instrument)
+        book = self._books.get(instrument.native_symbol) or self._book(origin, instrument)
         before = book.sequence
+        if book.advance(first, last, previous):
+            self._publish_delta(origin, book, output, levels, ts_exchange, origin.ts_received, before)
+            return
         delta = HeldDelta(levels, ts_exchange, origin.ts_received)
         verdict = book.offer(Update(first, last, previous, delta))
         if verdict is Verdict.APPLY:
-            self._publish_delta(origin, instrument, output, delta, last, before)
+            self._publish_delta(origin, book, output, levels, ts_exchange, origin.ts_received, before)
         elif verdict is Verdict.STALE:
             output.stale += 1
         elif verdict is Verdict.GAP:
@@ -76,7 +90,7 @@ class Books:
     ) -> None:
         """A snapshot that the venue sent in the stream: replaces the book, at any time."""
         whole = _whole(levels)
-        book = self._book(instrument)
+        book = self._book(origin, instrument)
         book.restart(sequence)
         self._publish_snapshot(origin, instrument, output, book, whole, sequence, ts_exchange)
 
@@ -91,7 +105,7 @@ class Books:
     ) -> None:
         """A snapshot over REST: published if the held updates continue it, with those that do."""
         whole = _whole(levels)
-        book = self._book(instrument)
+        book = self._book(origin, instrument)
         verdict, held = book.seed(sequence)
         if verdict is SeedVerdict.STALE:
             output.stale += 1
@@ -99,10 +113,12 @@ class Books:
             self._ask(origin, instrument, output, book, "snapshot_too_old")
         else:
             self._publish_snapshot(origin, instrument, output, book, whole, sequence, ts_exchange)
-            at = sequence
+            final, at = book.sequence, sequence
             for update in held:
-                self._publish_delta(origin, instrument, output, update.item, update.last, at)
+                book.sequence = update.last
+                self._publish_delta(origin, book, output, *update.item, at)
                 at = update.last
+            book.sequence = final
 
     def partial(
         self,
@@ -117,7 +133,7 @@ class Books:
         if instrument.native_symbol in self._books:
             output.stale += 1
             return
-        _append_snapshot(origin, instrument, output, _whole(levels), sequence, ts_exchange)
+        output.add(_snapshot(origin, instrument, output.parts, _whole(levels), sequence, ts_exchange))
 
     def interrupted(self, origin: Origin, native_symbol: str | None, reason: str, output: Output) -> None:
         """Books lost something. With ``connected`` fresh snapshots come by themselves; else they are asked for."""
@@ -133,17 +149,16 @@ class Books:
                 book.begin(origin.ts_received)
             elif book.sequence is not None:
                 book.reset()
-                self._break(origin, self._instruments[symbol], output, book, reason, None)
+                self._break(origin, book.instrument, output, book, reason, None)
 
     def waiting(self) -> list[Instrument]:
         """The instruments whose book has no snapshot."""
-        return [self._instruments[symbol] for symbol, book in self._books.items() if book.sequence is None]
+        return [book.instrument for book in self._books.values() if book.sequence is None]
 
-    def _book(self, instrument: Instrument) -> BookSequencer[HeldDelta]:
+    def _book(self, origin: Origin, instrument: Instrument) -> _Book:
         book = self._books.get(instrument.native_symbol)
         if book is None:
-            book = self._books[instrument.native_symbol] = BookSequencer(self._rule)
-            self._instruments[instrument.native_symbol] = instrument
+            book = self._books[instrument.native_symbol] = _Book(self._rule, origin.exchange, instrument)
         return book
 
     def _break(
@@ -151,7 +166,7 @@ class Books:
         origin: Origin,
         instrument: Instrument,
         output: Output,
-        book: BookSequencer[HeldDelta],
+        book: _Book,
         reason: str,
         detail: str | None,
     ) -> None:
@@ -159,9 +174,7 @@ class Books:
         _say(origin, instrument, output, "gap", reason, detail)
         self._ask(origin, instrument, output, book, reason)
 
-    def _ask(
-        self, origin: Origin, instrument: Instrument, output: Output, book: BookSequencer[HeldDelta], reason: str
-    ) -> None:
+    def _ask(self, origin: Origin, instrument: Instrument, output: Output, book: _Book, reason: str) -> None:
         book.asked(origin.ts_received)
         _say(origin, instrument, output, "resync", reason, None)
         output.resyncs.append(Resync("book", instrument.native_symbol, reason))
@@ -171,7 +184,7 @@ class Books:
         origin: Origin,
         instrument: Instrument,
         output: Output,
-        book: BookSequencer[HeldDelta],
+        book: _Book,
         levels: BookLevels,
         sequence: int,
         ts_exchange: int | None,
@@ -179,45 +192,66 @@ class Books:
         if book.broken:
             book.broken = False
             _say(origin, instrument, output, "live", "snapshot", None)
-        _append_snapshot(origin, instrument, output, levels, sequence, ts_exchange)
+        # Each snapshot begins a list of its own, and so does the delta after it: none may overtake the other.
+        book.snapshots.open(output)
+        book.deltas.close()
+        book.snapshots.messages.append(_snapshot(origin, instrument, output.parts, levels, sequence, ts_exchange))
+        output.parts += 1
 
     @staticmethod
     def _publish_delta(
-        origin: Origin, instrument: Instrument, output: Output, delta: HeldDelta, sequence: int, previous: int | None
+        origin: Origin,
+        book: _Book,
+        output: Output,
+        levels: BookLevels,
+        ts_exchange: int | None,
+        ts_received: int,
+        previous: int | None,
     ) -> None:
-        levels = delta.levels
-        output.messages.append(
+        group, instrument = book.deltas, book.instrument
+        if group.segment is not output.segment:
+            group.open(output)
+        bids, asks, bid_sizes, ask_sizes = levels
+        group.messages.append(
             BookDelta(
-                *origin.head(instrument, delta.ts_exchange, delta.ts_received),
-                len(output.messages),
-                levels.bids,
-                levels.asks,
-                sequence,
+                origin.exchange,
+                instrument.symbol,
+                instrument.native_symbol,
+                ts_exchange,
+                ts_received,
+                origin.ts_normalized,
+                origin.stream,
+                origin.epoch,
+                origin.frame,
+                output.parts,
+                bids,
+                asks,
+                book.sequence,
                 previous,
-                levels.bid_sizes_native,
-                levels.ask_sizes_native,
+                bid_sizes,
+                ask_sizes,
             )
         )
+        output.parts += 1
 
 
 def _say(
     origin: Origin, instrument: Instrument, output: Output, status: Status, reason: str | None, detail: str | None
 ) -> None:
     head = origin.head(instrument, None)
-    output.messages.append(StreamStatus(*head, len(output.messages), status, "book", reason, detail))
+    output.add(StreamStatus(*head, output.parts, status, "book", reason, detail))
 
 
-def _append_snapshot(
+def _snapshot(
     origin: Origin,
     instrument: Instrument,
-    output: Output,
+    part: int,
     levels: BookLevels,
     sequence: int | None,
     ts_exchange: int | None,
-) -> None:
+) -> BookSnapshot:
     bids, asks, *native = levels
-    head = origin.head(instrument, ts_exchange)
-    output.messages.append(BookSnapshot(*head, len(output.messages), bids, asks, sequence, *native))
+    return BookSnapshot(*origin.head(instrument, ts_exchange), part, bids, asks, sequence, *native)
 
 
 def _whole(levels: BookLevels) -> BookLevels:

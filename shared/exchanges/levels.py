@@ -1,19 +1,25 @@
 """Book levels from venue text: validated, plain, in base units."""
 
+import re
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
+from typing import cast
+
+from msgspec import DecodeError, Raw, json
 
 from shared.errors import ParseError
 from shared.exchanges.books import BookLevels
 from shared.instruments import Instrument
 from shared.messages import Level
-from shared.numbers import NumberError, divide, is_plain, is_zero, multiply, unsigned
+from shared.numbers import PROVED, NumberError, divide, is_plain, is_zero, multiply, unsigned
 
-__all__ = ["base_size", "book_levels", "number", "validated"]
+__all__ = ["base_size", "book_levels", "decoded_levels", "number", "proved_levels", "validated"]
 
 
 def number(value: str | Decimal, field: str) -> str:
     """``value`` as an unsigned plain number; raises ParseError(``bad_number``) that names the field."""
+    if value in PROVED:
+        return str(value)
     try:
         return unsigned(value)
     except NumberError as error:
@@ -35,6 +41,34 @@ def validated(pairs: Iterable[Sequence[str | Decimal]], side: str) -> list[Level
         else:
             levels.append((number(price, f"{side} price"), number(size, f"{side} size")))
     return levels
+
+
+def proved_levels(raw: Raw, side: str) -> list[Level]:
+    """Levels of a delta in base units from their JSON: passed through as they are where that is safe.
+
+    One regular expression over the bytes proves that they are an array of ``["price","size"]`` pairs of plain unsigned
+    numbers without white space; then the text goes out as it came and no object is made of it. Everything else is
+    decoded and looked at number by number. Raises ParseError: ``bad_number``, ``wrong_type``.
+
+    The type is what the JSON says; a proved array is a ``msgspec.Raw`` that encodes to the same.
+    """
+    if _PLAIN_PAIRS(raw) is not None:
+        return cast("list[Level]", raw)
+    return validated(decoded_levels(raw, side), side)
+
+
+def decoded_levels(raw: Raw, side: str) -> list[list[str]]:
+    """The levels as lists of text; raises ParseError(``wrong_type``)."""
+    try:
+        return _decode_pairs(raw)
+    except DecodeError as error:
+        raise ParseError("wrong_type", f"{side}: {error}") from error
+
+
+_decode_pairs = json.Decoder(list[list[str]]).decode
+
+_PAIR = rb'\["[0-9]{1,40}+(?:\.[0-9]{1,40}+)?","[0-9]{1,40}+(?:\.[0-9]{1,40}+)?"\]'
+_PLAIN_PAIRS = re.compile(rb"\[(?:%b(?:,%b)*+)?\]" % (_PAIR, _PAIR)).fullmatch
 
 
 def base_size(instrument: Instrument, size: str, price: str) -> str:

@@ -75,7 +75,7 @@ def numbers_of(message: Message) -> Iterator[tuple[str, str]]:
 
 def check_messages(output: Output) -> None:
     """What must hold for the messages of any frame."""
-    assert [message.part for message in output.messages] == list(range(len(output.messages)))
+    assert [message.part for message in output.messages] == list(range(output.parts))
     for message in output.messages:
         for field, number in numbers_of(message):
             assert PLAIN(number), f"{message.feed}.{field} was {number!r}"

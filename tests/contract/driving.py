@@ -6,7 +6,7 @@ from decimal import Decimal
 from shared.envelope import Connected, Frame, FrameKind, Mark, RestReply, encode_mark, encode_reply
 from shared.exchanges.base import Adapter, Output
 from shared.instruments import Instrument, InstrumentTable
-from shared.messages import BookDelta, BookSnapshot, Level, Message
+from shared.messages import BookDelta, BookSnapshot, Level, Message, decode_messages, encode_messages
 from shared.normalizing import StreamNormalizer
 
 __all__ = ["START", "Driver", "Replica", "binary", "mark", "rest", "text"]
@@ -37,6 +37,16 @@ def mark(value: Mark) -> Frame:
     return Frame(FrameKind.MARK, 0, encode_mark(value))
 
 
+def received(output: Output) -> Output:
+    """The output as a consumer has it: its messages encoded and decoded (a proved level array passes through as JSON)."""
+    decoded = Output()
+    decoded.rejections, decoded.resyncs = output.rejections, output.resyncs
+    decoded.duplicates, decoded.stale = output.duplicates, output.stale
+    for message in decode_messages(encode_messages(output.messages)):
+        decoded.add(message)
+    return decoded
+
+
 class Driver:
     """Numbers and times frames as ingest does; ``skip`` makes a hole, ``wait`` lets time pass."""
 
@@ -54,7 +64,7 @@ class Driver:
         output = Output()
         for frame in frames:
             stamped = Frame(frame.kind, self._now, frame.data)
-            output = self._normalizer.frame(self._epoch, self._number, stamped, self._now + 1_000).output
+            output = received(self._normalizer.frame(self._epoch, self._number, stamped, self._now + 1_000).output)
             self._number += 1
             self._now += STEP
             self.messages.extend(output.messages)

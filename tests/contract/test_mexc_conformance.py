@@ -11,6 +11,7 @@ from shared.exchanges.mexc.push_pb2 import PushDataV3ApiWrapper
 from shared.instruments import Instrument
 from tests.contract.conformance import AdapterConformance
 from tests.contract.samples import Path, Sample
+from tests.unit.exchanges.mexc import answers
 from tests.unit.exchanges.mexc import samples as mexc
 from tests.unit.exchanges.mexc.frames import contract, spot
 
@@ -44,10 +45,10 @@ class TestMexcConformance(AdapterConformance):
     listed = mexc.LISTED
     samples = mexc.SAMPLES
     scripts = mexc.SCRIPTS
-    acks = mexc.ACKS
-    listings = mexc.LISTINGS
+    acks = answers.ACKS
+    listings = answers.LISTINGS
     unknown = mexc.UNKNOWN
-    heartbeats = mexc.HEARTBEATS
+    heartbeats = answers.HEARTBEATS
     payload_bytes = MappingProxyType({"spot": REQUEST_BYTES})
 
     def instrument(self, product: str, index: int) -> Instrument:

@@ -54,7 +54,7 @@ def parse(product: str, *frames: bytes) -> Route:
             parser.data(origin, Frame(FrameKind.TEXT, 0, data), output)
         except ParseError as error:
             output.reject(error)
-        assert [message.part for message in output.messages] == list(range(len(output.messages)))
+        assert [message.part for message in output.messages] == list(range(output.parts))
         assert {rejection.code for rejection in output.rejections} <= PARSE_CODES
         route = ADAPTER.classify(product, data, binary=False)
     return route

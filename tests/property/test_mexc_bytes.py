@@ -5,8 +5,9 @@ from shared.exchanges.base import FrameClass, Route
 from shared.exchanges.mexc import ADAPTER
 from tests.contract.conformance import check_messages
 from tests.contract.driving import Driver, binary, rest, text
+from tests.unit.exchanges.mexc.answers import ACKS, FUTURES_LIST, HEARTBEATS, SPOT_LIST
 from tests.unit.exchanges.mexc.frames import futures_url, spot_url
-from tests.unit.exchanges.mexc.samples import ACKS, FUTURES_LIST, HEARTBEATS, LISTED, SAMPLES, SPOT_LIST
+from tests.unit.exchanges.mexc.samples import LISTED, SAMPLES
 
 PRODUCTS = st.sampled_from(["spot", "futures"])
 VALID = sorted({sample.data for sample in SAMPLES} | {ack.data for ack in ACKS} | {data for _, data in HEARTBEATS})

@@ -96,7 +96,7 @@ class Market:
             output.duplicates += 1
             return
         side: Side = "sell" if event.buyer_is_maker else "buy"
-        output.messages.append(Trade(*head, len(output.messages), str(event.trade_id), price, size, side))
+        output.add(Trade(*head, output.parts, str(event.trade_id), price, size, side))
 
     def quote(self, origin: Origin, event: BookTicker, output: Output) -> None:
         """``@bookTicker``; an empty side has size 0."""
@@ -112,7 +112,7 @@ class Market:
             output.duplicates += 1
             return
         self._quotes[event.symbol] = values
-        output.messages.append(Quote(*head, len(output.messages), *values, event.update_id))
+        output.add(Quote(*head, output.parts, *values, event.update_id))
 
     def ticker(self, origin: Origin, event: Ticker24h, output: Output) -> None:
         """``@ticker`` and ``@miniTicker``: complete in themselves."""
@@ -121,10 +121,10 @@ class Market:
         instrument = self._find(event.symbol, origin, output)
         bid = _best(event.bid_price, event.bid_size, "b", "B")
         ask = _best(event.ask_price, event.ask_size, "a", "A")
-        output.messages.append(
+        output.add(
             Ticker(
                 *origin.head(instrument, nanoseconds(event.ts_event, "E")),
-                len(output.messages),
+                output.parts,
                 number(event.last_price, "c"),
                 *bid,
                 *ask,
@@ -147,10 +147,10 @@ class Market:
         head = origin.head(instrument, nanoseconds(event.ts_event, "E"))
         if self._marks.get(event.symbol) != mark:
             self._marks[event.symbol] = mark
-            output.messages.append(MarkPrice(*head, len(output.messages), *mark))
+            output.add(MarkPrice(*head, output.parts, *mark))
         if rate is not None and self._funding.get(event.symbol) != (rate, ts_next):
             self._funding[event.symbol] = rate, ts_next
-            output.messages.append(Funding(*head, len(output.messages), rate, ts_next))
+            output.add(Funding(*head, output.parts, rate, ts_next))
 
     def liquidation(self, origin: Origin, event: ForceOrder, output: Output) -> None:
         """``@forceOrder``; ``S`` is the side of the order already."""
@@ -159,10 +159,10 @@ class Market:
         order = event.order
         instrument = self._find(order.symbol, origin, output)
         average = _maybe(order.average_price, "ap")
-        output.messages.append(
+        output.add(
             Liquidation(
                 *origin.head(instrument, nanoseconds(order.ts_trade, "T")),
-                len(output.messages),
+                output.parts,
                 _SIDES.get(order.side, "unknown"),
                 number(order.price, "p"),
                 number(order.size, "q"),
@@ -178,10 +178,10 @@ class Market:
         bar = event.bar
         if bar.interval not in _INTERVALS:
             raise ParseError("wrong_type", f"i: {bar.interval[:10]!r} is no interval")
-        output.messages.append(
+        output.add(
             Candle(
                 *origin.head(instrument, nanoseconds(event.ts_event, "E")),
-                len(output.messages),
+                output.parts,
                 bar.interval,
                 nanoseconds(bar.ts_open, "t"),
                 nanoseconds(bar.ts_close, "T"),
@@ -203,7 +203,7 @@ class Market:
         head = origin.head(instrument, nanoseconds(reply.ts_exchange, "time"))
         if self._open_interest.get(reply.symbol) != value:
             self._open_interest[reply.symbol] = value
-            output.messages.append(OpenInterest(*head, len(output.messages), value))
+            output.add(OpenInterest(*head, output.parts, value))
 
 
 def _best(price: str | None, size: str | None, price_key: str, size_key: str) -> tuple[str | None, str | None]:

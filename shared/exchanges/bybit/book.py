@@ -4,15 +4,20 @@ A snapshot replaces the book whenever it comes, also in mid-stream and with ``u`
 was restarted). Each delta raises ``u`` by one, so that any other step is a gap.
 """
 
+from msgspec import DecodeError
+
 from shared.errors import ParseError
 from shared.exchanges.base import Origin, Output
-from shared.exchanges.books import Books
-from shared.exchanges.bybit.wire import FRAME_BOOK, decode, nanoseconds
-from shared.exchanges.levels import book_levels, validated
+from shared.exchanges.books import BookLevels, Books
+from shared.exchanges.bybit.wire import FRAME_BOOK, MAX_MILLISECONDS, decode, nanoseconds
+from shared.exchanges.levels import book_levels, decoded_levels, proved_levels, validated
 from shared.instruments import Instrument
 from shared.sequencing import CONTIGUOUS
 
 __all__ = ["BookFeed"]
+
+
+_decode_book = FRAME_BOOK.decode
 
 
 class BookFeed:
@@ -27,21 +32,33 @@ class BookFeed:
 
         Each depth counts ``u`` for itself: an instrument has the book of the depth that came first.
         """
-        frame = decode(FRAME_BOOK, data)
-        kept = self._depths.get(instrument.native_symbol, depth)
-        if frame.type not in {"snapshot", "delta"} or kept != depth:
-            raise ParseError("unknown_event", f"orderbook.{depth} of type {frame.type[:40]!r} beside orderbook.{kept}")
-        levels = book_levels(instrument, validated(frame.data.b, "bids"), validated(frame.data.a, "asks"))
-        taken_at = nanoseconds(frame.ts if frame.cts is None else frame.cts, "cts")
-        self._depths[instrument.native_symbol] = depth
-        update = frame.data.u
-        if frame.type == "snapshot":
-            self._books.snapshot(origin, instrument, output, levels, update, taken_at)
+        try:
+            frame = _decode_book(data)
+        except DecodeError:
+            frame = decode(FRAME_BOOK, data)
+        native_symbol, kind, ts, sides = instrument.native_symbol, frame.type, frame.cts or frame.ts, frame.data
+        kept = self._depths.get(native_symbol)
+        if kind not in _KINDS or (kept is not None and kept != depth):
+            raise ParseError("unknown_event", f"orderbook.{depth} of type {kind[:40]!r} beside orderbook.{kept}")
+        taken_at = ts * 1_000_000 if 0 < ts <= MAX_MILLISECONDS else nanoseconds(ts, "cts")
+        update = sides.u
+        if kind == "delta" and not instrument.inverse:
+            levels = BookLevels(proved_levels(sides.b, "bids"), proved_levels(sides.a, "asks"))
         else:
+            bids, asks = decoded_levels(sides.b, "bids"), decoded_levels(sides.a, "asks")
+            levels = book_levels(instrument, validated(bids, "bids"), validated(asks, "asks"))
+        if kept is None:
+            self._depths[native_symbol] = depth
+        if kind == "delta":
             self._books.delta(origin, instrument, output, levels, first=update, last=update, ts_exchange=taken_at)
+        else:
+            self._books.snapshot(origin, instrument, output, levels, update, taken_at)
 
     def interrupted(self, origin: Origin, native_symbol: str | None, reason: str, output: Output) -> None:
         """Books lost something: see :meth:`shared.exchanges.books.Books.interrupted`."""
         if reason == "connected":
             self._depths.clear()
         self._books.interrupted(origin, native_symbol, reason, output)
+
+
+_KINDS = frozenset({"snapshot", "delta"})

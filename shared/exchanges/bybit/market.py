@@ -1,25 +1,33 @@
 """Trades, quotes, liquidations and candles as messages. Source: docs/v5/websocket/public/*.mdx."""
 
+from msgspec import DecodeError
+
 from shared.errors import ParseError
-from shared.exchanges.base import Origin, Output
+from shared.exchanges.base import Group, Origin, Output
 from shared.exchanges.bybit.wire import (
     ARRAY_CANDLE,
     ARRAY_LIQUIDATION,
     ARRAY_TRADE,
-    FRAME_BOOK,
+    FRAME_QUOTE,
+    MAX_MILLISECONDS,
     CandleItem,
     LiquidationItem,
     TradeItem,
     decode,
     nanoseconds,
 )
-from shared.exchanges.levels import base_size, number, validated
+from shared.exchanges.levels import base_size, number
 from shared.instruments import Instrument
-from shared.messages import Candle, Level, Liquidation, Quote, Side, Trade
-from shared.numbers import is_zero
+from shared.messages import Candle, Liquidation, Quote, Side, Trade
+from shared.numbers import PROVED, is_zero
 from shared.sequencing import DuplicateWindow
 
 __all__ = ["Quotes", "Trades", "candles", "liquidations"]
+
+_decode_trades = ARRAY_TRADE.decoder.decode
+_decode_quote = FRAME_QUOTE.decode
+
+_Pair = tuple[str, str]
 
 _TAKER: dict[str, Side] = {"Buy": "buy", "Sell": "sell"}
 
@@ -28,90 +36,139 @@ _LIQUIDATION_ORDER: dict[str, Side] = {"Buy": "sell", "Sell": "buy"}
 
 
 class Trades:
-    """Trades, each once: a venue id that was seen before is a duplicate, also on a later connection."""
+    """The trades of one instrument, each once: an id that was seen before is a duplicate, also on a later connection."""
 
-    def __init__(self) -> None:
-        self._windows: dict[str, DuplicateWindow] = {}
+    __slots__ = ("_group", "_instrument", "_seen")
 
-    def frame(self, origin: Origin, instrument: Instrument, data: bytes, output: Output) -> None:
+    def __init__(self, exchange: str, instrument: Instrument, window: DuplicateWindow) -> None:
+        self._instrument = instrument
+        self._group = Group("trade", exchange, instrument.symbol)
+        self._seen = window.seen
+
+    def frame(self, origin: Origin, data: bytes, output: Output) -> None:
         """``publicTrade``: up to 1024 trades, oldest first. Raises ParseError where the frame is no array."""
-        window = self._windows.get(instrument.native_symbol)
-        if window is None:
-            window = self._windows[instrument.native_symbol] = DuplicateWindow()
-        for item in ARRAY_TRADE.items(data, output):
+        try:
+            items = _decode_trades(data).data
+        except DecodeError:
+            items = ARRAY_TRADE.items(data, output)
+        for item in items:
             try:
-                trade = _trade(origin, instrument, item, len(output.messages))
+                self._trade(origin, item, output)
             except ParseError as error:
                 output.reject(error)
-                continue
-            if trade.trade_id is not None and window.seen(trade.trade_id):
-                output.duplicates += 1
-            else:
-                output.messages.append(trade)
 
-
-def _trade(origin: Origin, instrument: Instrument, item: TradeItem, part: int) -> Trade:
-    price, size = number(item.price, "p"), number(item.size, "v")
-    return Trade(
-        *origin.head(instrument, nanoseconds(item.traded_at, "T")),
-        part,
-        item.trade_id or None,
-        price,
-        base_size(instrument, size, price),
-        _TAKER.get(item.side, "unknown"),
-        size if instrument.inverse else None,
-    )
+    def _trade(self, origin: Origin, item: TradeItem, output: Output) -> None:
+        instrument, price, size, ts = self._instrument, item.price, item.size, item.traded_at
+        if price not in PROVED:
+            price = number(price, "p")
+        if size not in PROVED:
+            size = number(size, "v")
+        ts_exchange = ts * 1_000_000 if 0 < ts <= MAX_MILLISECONDS else nanoseconds(ts, "T")
+        base, native = (base_size(instrument, size, price), size) if instrument.inverse else (size, None)
+        if item.trade_id and self._seen(item.trade_id):
+            output.duplicates += 1
+            return
+        group = self._group
+        if group.segment is not output.segment:
+            group.open(output)
+        group.messages.append(
+            Trade(
+                origin.exchange,
+                instrument.symbol,
+                instrument.native_symbol,
+                ts_exchange,
+                origin.ts_received,
+                origin.ts_normalized,
+                origin.stream,
+                origin.epoch,
+                origin.frame,
+                output.parts,
+                item.trade_id or None,
+                price,
+                base,
+                _TAKER.get(item.side, "unknown"),
+                native,
+            )
+        )
+        output.parts += 1
 
 
 class Quotes:
-    """Best bid and offer. The venue repeats an unchanged quote every 3 s: a repetition is a duplicate."""
+    """Best bid and offer of one instrument. The venue repeats an unchanged one every 3 s: that is a duplicate."""
 
-    def __init__(self) -> None:
-        self._last: dict[str, tuple[list[list[str]], list[list[str]]]] = {}
+    __slots__ = ("_group", "_instrument", "_last")
 
-    def frame(self, origin: Origin, instrument: Instrument, data: bytes, output: Output) -> None:
+    def __init__(self, exchange: str, instrument: Instrument) -> None:
+        self._instrument = instrument
+        self._group = Group("quote", exchange, instrument.symbol)
+        self._last: tuple[list[_Pair], list[_Pair]] | None = None
+
+    def frame(self, origin: Origin, data: bytes, output: Output) -> None:
         """``orderbook.1``, which is documented to come as snapshots only. Raises ParseError."""
-        frame = decode(FRAME_BOOK, data)
+        try:
+            frame = _decode_quote(data)
+        except DecodeError:
+            frame = decode(FRAME_QUOTE, data)
         if frame.type != "snapshot":
             raise ParseError("unknown_event", f"orderbook.1 of type {frame.type[:40]!r}")
         levels = frame.data
-        quote = Quote(
-            *origin.head(instrument, nanoseconds(frame.ts if frame.cts is None else frame.cts, "cts")),
-            len(output.messages),
-            *_best(instrument, levels.b, levels.a, levels.u),
-        )
-        if self._last.get(instrument.native_symbol) == (levels.b, levels.a):
+        instrument, ts = self._instrument, frame.cts or frame.ts
+        ts_exchange = ts * 1_000_000 if 0 < ts <= MAX_MILLISECONDS else nanoseconds(ts, "cts")
+        bid_price, bid_size, bid_native = _side(instrument, levels.b, "bids")
+        ask_price, ask_size, ask_native = _side(instrument, levels.a, "asks")
+        if self._last == (levels.b, levels.a):
             output.duplicates += 1
             return
-        self._last[instrument.native_symbol] = levels.b, levels.a
-        output.messages.append(quote)
+        self._last = levels.b, levels.a
+        group = self._group
+        if group.segment is not output.segment:
+            group.open(output)
+        group.messages.append(
+            Quote(
+                origin.exchange,
+                instrument.symbol,
+                instrument.native_symbol,
+                ts_exchange,
+                origin.ts_received,
+                origin.ts_normalized,
+                origin.stream,
+                origin.epoch,
+                origin.frame,
+                output.parts,
+                bid_price,
+                bid_size,
+                ask_price,
+                ask_size,
+                levels.u,
+                bid_native,
+                ask_native,
+            )
+        )
+        output.parts += 1
 
     def forget(self) -> None:
-        """A new connection: its first quotes are news, whatever they are."""
-        self._last.clear()
+        """A new connection: its first quote is news, whatever it is."""
+        self._last = None
 
 
-_Best = tuple[str | None, str | None, str | None, str | None, int, str | None, str | None]
-
-
-def _best(instrument: Instrument, bids: list[list[str]], asks: list[list[str]], sequence: int) -> _Best:
-    bid_price, bid_size, bid_native = _side(instrument, validated(bids[:1], "bids"))
-    ask_price, ask_size, ask_native = _side(instrument, validated(asks[:1], "asks"))
-    return bid_price, bid_size, ask_price, ask_size, sequence, bid_native, ask_native
-
-
-def _side(instrument: Instrument, levels: list[Level]) -> tuple[str | None, str | None, str | None]:
-    if not levels or is_zero(levels[0][1]):
+def _side(instrument: Instrument, levels: list[_Pair], side: str) -> tuple[str | None, str | None, str | None]:
+    if not levels:
         return None, None, None
     price, size = levels[0]
-    return price, base_size(instrument, size, price), size if instrument.inverse else None
+    if price not in PROVED:
+        price = number(price, f"{side} price")
+    if size not in PROVED:
+        size = number(size, f"{side} size")
+    if size[0] == "0" and is_zero(size):
+        return None, None, None
+    return (price, base_size(instrument, size, price), size) if instrument.inverse else (price, size, None)
 
 
 def liquidations(origin: Origin, instrument: Instrument, data: bytes, output: Output) -> None:
     """``allLiquidation``: what was liquidated since the last frame. Raises ParseError where the frame is no array."""
     for item in ARRAY_LIQUIDATION.items(data, output):
         try:
-            output.messages.append(_liquidation(origin, instrument, item, len(output.messages)))
+            output.add(_liquidation(origin, instrument, item, output.parts))
         except ParseError as error:
             output.reject(error)
 
@@ -133,7 +190,7 @@ def candles(origin: Origin, instrument: Instrument, interval: str, data: bytes, 
     """``kline``; ``interval`` is the canonical name. Raises ParseError where the frame is no array."""
     for item in ARRAY_CANDLE.items(data, output):
         try:
-            output.messages.append(_candle(origin, instrument, interval, item, len(output.messages)))
+            output.add(_candle(origin, instrument, interval, item, output.parts))
         except ParseError as error:
             output.reject(error)
 

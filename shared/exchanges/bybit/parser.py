@@ -16,6 +16,7 @@ from shared.exchanges.bybit.tickers import FEEDS as TICKER_FEEDS
 from shared.exchanges.bybit.tickers import Tickers
 from shared.exchanges.bybit.wire import FRAME_HEAD, decode
 from shared.instruments import Instrument, InstrumentTable
+from shared.sequencing import DuplicateWindow
 
 __all__ = ["BybitParser", "leading_topic"]
 
@@ -23,7 +24,9 @@ ASK_INSTRUMENTS_NS: Final = 60_000_000_000
 
 _START: Final = b'{"topic":"'
 
-_Handler = Callable[[Origin, Instrument, Topic, bytes, Output], None]
+_TOPIC_AT: Final = len(_START)
+
+_Handler = Callable[[Origin, bytes, Output], None]
 
 
 def leading_topic(data: bytes) -> bytes | None:
@@ -41,42 +44,54 @@ class BybitParser:
     def __init__(self, product: str, table: InstrumentTable) -> None:
         self._product = product
         self._table = table
-        self._topics: dict[bytes, Topic] = {}
+        self._handlers: dict[bytes, _Handler] = {}
         self._asked: int | None = None
-        self._trades = Trades()
-        self._quotes = Quotes()
+        self._windows: dict[str, DuplicateWindow] = {}
+        self._quotes: dict[str, Quotes] = {}
         self._tickers = Tickers(merged=product != "spot")
         self._books = BookFeed()
-        self._handlers: dict[Feed, _Handler] = {
-            Feed.TRADE: lambda origin, one, _, data, output: self._trades.frame(origin, one, data, output),
-            Feed.QUOTE: lambda origin, one, _, data, output: self._quotes.frame(origin, one, data, output),
-            Feed.TICKER: lambda origin, one, _, data, output: self._tickers.frame(origin, one, data, output),
-            Feed.BOOK: lambda origin, one, of, data, output: self._books.frame(origin, one, of.variant, data, output),
-            Feed.LIQUIDATION: lambda origin, one, _, data, output: liquidations(origin, one, data, output),
-            Feed.CANDLE: lambda origin, one, of, data, output: candles(
-                origin, one, INTERVALS[of.variant], data, output
-            ),
-        }
 
     def data(self, origin: Origin, frame: Frame, output: Output) -> None:
         """A frame off the socket; control frames give nothing."""
-        data = frame.data
+        data = frame[2]
+        # What comes before the topic is part of the key: a frame that begins otherwise is not found.
+        handler = self._handlers.get(data[: data.find(b'"', _TOPIC_AT)])
+        if handler is not None:
+            handler(origin, data, output)
+            return
         name = leading_topic(data)
-        if name is None:
+        if name is not None:
+            handler = self._handler(origin, name, output)
+            self._handlers[_START + name] = handler
+        else:
             head = decode(FRAME_HEAD, data)
             if head.topic is None:
                 if head.success is None and head.op not in CONTROL_OPS:
                     raise ParseError("unknown_event", f"a frame had no topic, op was {str(head.op)[:40]!r}")
                 return
-            name = head.topic.encode()
-        of = self._topics.get(name)
-        if of is None:
-            of = _topic(name)
-        instrument = self._table.get(of.native_symbol)
-        if instrument is None:
-            instrument = self._unlisted(origin, of.native_symbol, output)
-        self._topics.setdefault(name, of)
-        self._handlers[of.feed](origin, instrument, of, data, output)
+            handler = self._handler(origin, head.topic.encode(), output)
+        handler(origin, data, output)
+
+    def _handler(self, origin: Origin, name: bytes, output: Output) -> _Handler:
+        """What takes the frames of a topic; raises ParseError for a topic or an instrument that is not known."""
+        of = _topic(name)
+        symbol = of.native_symbol
+        instrument = self._table.get(symbol) or self._unlisted(origin, symbol, output)
+        exchange = origin.exchange
+        match of.feed:
+            case Feed.TRADE:
+                return Trades(exchange, instrument, self._windows.setdefault(symbol, DuplicateWindow())).frame
+            case Feed.QUOTE:
+                return self._quotes.setdefault(symbol, Quotes(exchange, instrument)).frame
+            case Feed.TICKER:
+                return lambda origin, data, output: self._tickers.frame(origin, instrument, data, output)
+            case Feed.BOOK:
+                return lambda origin, data, output: self._books.frame(origin, instrument, of.variant, data, output)
+            case Feed.LIQUIDATION:
+                return lambda origin, data, output: liquidations(origin, instrument, data, output)
+            case _:
+                interval = INTERVALS[of.variant]
+                return lambda origin, data, output: candles(origin, instrument, interval, data, output)
 
     def reply(self, origin: Origin, reply: RestReply, output: Output) -> None:  # noqa: ARG002 - it only updates the table
         """A page of the instrument list: it updates the table and gives no message."""
@@ -86,6 +101,8 @@ class BybitParser:
         if reply.status != 200:
             raise ParseError("unknown_event", f"the instrument list was answered with status {reply.status}")
         self._table.update(instruments(self._product, reply.body))
+        self._handlers.clear()  # they hold instruments of the list before
+        self._quotes.clear()
 
     def interrupted(
         self, origin: Origin, feed: str | None, native_symbol: str | None, reason: str, output: Output
@@ -94,7 +111,8 @@ class BybitParser:
         if reason == "started":
             output.resyncs.append(Resync("instruments", None, reason))
         if reason == "connected":
-            self._quotes.forget()
+            for quotes in self._quotes.values():
+                quotes.forget()
         if feed is None or feed == Feed.BOOK:
             self._books.interrupted(origin, native_symbol, reason, output)
         if feed is None or feed in TICKER_FEEDS:

@@ -188,15 +188,14 @@ def _hours(text: str | None) -> int | None:
 
 def _publish(origin: Origin, state: _State, view: _View, ts_exchange: int | None, output: Output) -> None:
     """The ticker, and of the rarer values those that are new."""
-    head = origin.head(state.instrument, ts_exchange)
-    messages, said = output.messages, state.said
-    messages.append(Ticker(*head, len(messages), *view.ticker))  # type: ignore[arg-type]
+    head, said = origin.head(state.instrument, ts_exchange), state.said
+    output.add(Ticker(*head, output.parts, *view.ticker))  # type: ignore[arg-type]
     if view.funding is not None and view.funding != said.funding:
-        messages.append(Funding(*head, len(messages), *view.funding))
+        output.add(Funding(*head, output.parts, *view.funding))
     if view.mark is not None and view.mark != said.mark:
-        messages.append(MarkPrice(*head, len(messages), *view.mark))
+        output.add(MarkPrice(*head, output.parts, *view.mark))
     if view.interest is not None and (said.interest is None or _contracts(view.interest) != _contracts(said.interest)):
-        messages.append(OpenInterest(*head, len(messages), *view.interest))
+        output.add(OpenInterest(*head, output.parts, *view.interest))
         said = said._replace(interest=view.interest)
     state.said = view._replace(interest=said.interest)
 
@@ -220,4 +219,4 @@ def _ask(origin: Origin, instrument: Instrument, output: Output, reason: str) ->
 
 def _say(origin: Origin, instrument: Instrument, output: Output, status: Status, reason: str) -> None:
     head = origin.head(instrument, None)
-    output.messages.append(StreamStatus(*head, len(output.messages), status, "ticker", reason))
+    output.add(StreamStatus(*head, output.parts, status, "ticker", reason))

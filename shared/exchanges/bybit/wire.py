@@ -17,10 +17,12 @@ __all__ = [
     "ARRAY_TRADE",
     "FRAME_BOOK",
     "FRAME_HEAD",
+    "FRAME_QUOTE",
     "FRAME_TICKER",
     "ArrayFrame",
     "BookFrame",
     "CandleItem",
+    "MAX_MILLISECONDS",
     "Head",
     "LiquidationItem",
     "TickerData",
@@ -51,11 +53,28 @@ class Head(Struct, gc=False, frozen=True):
     req_id: str | None = None
 
 
-class BookData(Struct, gc=False, frozen=True):
-    """Levels as ``[price, size]``, bids falling, asks rising; ``u`` grows by one per frame of a topic."""
+class QuoteData(Struct, gc=False, frozen=True):
+    """The best level of each side as ``[price, size]``, or none."""
 
-    b: list[list[str]]
-    a: list[list[str]]
+    b: list[tuple[str, str]]
+    a: list[tuple[str, str]]
+    u: Identity
+
+
+class QuoteFrame(Struct, gc=False, frozen=True):
+    """``orderbook.1.{symbol}``."""
+
+    type: str
+    data: QuoteData
+    ts: int
+    cts: int = 0
+
+
+class BookData(Struct, gc=False, frozen=True):
+    """Levels as JSON arrays of ``[price, size]``, bids falling, asks rising; ``u`` grows by one per frame of a topic."""
+
+    b: Raw
+    a: Raw
     u: Identity
 
 
@@ -65,7 +84,7 @@ class BookFrame(Struct, gc=False, frozen=True):
     type: str
     data: BookData
     ts: int
-    cts: int | None = None
+    cts: int = 0
 
 
 class TradeItem(Struct, gc=False, frozen=True):
@@ -153,13 +172,13 @@ class ArrayFrame(Generic[ItemT]):
     """Frames whose ``data`` is an array: one element that cannot be read does not take the others with it."""
 
     def __init__(self, whole: json.Decoder[_Items[ItemT]], item: json.Decoder[ItemT]) -> None:
-        self._whole = whole
+        self.decoder = whole
         self._item = item
 
     def items(self, data: bytes, output: Output) -> list[ItemT]:
         """The elements that can be read, the others as rejections; raises ParseError where there is no array."""
         try:
-            return decode(self._whole, data).data
+            return decode(self.decoder, data).data
         except ParseError as error:
             if error.code == "invalid_json":
                 raise
@@ -177,6 +196,7 @@ _RAW_ITEMS: Final = json.Decoder(_Items[Raw])
 
 FRAME_HEAD: Final = json.Decoder(Head)
 FRAME_BOOK: Final = json.Decoder(BookFrame)
+FRAME_QUOTE: Final = json.Decoder(QuoteFrame)
 FRAME_TICKER: Final = json.Decoder(TickerFrame)
 ARRAY_TRADE: Final = ArrayFrame(json.Decoder(_Items[TradeItem]), json.Decoder(TradeItem))
 ARRAY_LIQUIDATION: Final = ArrayFrame(json.Decoder(_Items[LiquidationItem]), json.Decoder(LiquidationItem))

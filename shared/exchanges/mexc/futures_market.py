@@ -47,7 +47,7 @@ def trades(
             output.duplicates += 1
             continue
         side = SIDES.get(deal.taker, "unknown")
-        output.messages.append(Trade(*head, len(output.messages), trade_id, price, size, side, native))
+        output.add(Trade(*head, output.parts, trade_id, price, size, side, native))
 
 
 def quote(origin: Origin, instrument: Instrument, top: Depth, sent: int | None, output: Output) -> Quote:
@@ -56,7 +56,7 @@ def quote(origin: Origin, instrument: Instrument, top: Depth, sent: int | None, 
     bid, bid_size, bid_native = _best(levels.bids, levels.bid_sizes_native, highest=True)
     ask, ask_size, ask_native = _best(levels.asks, levels.ask_sizes_native, highest=False)
     head = origin.head(instrument, sent)
-    return Quote(*head, len(output.messages), bid, bid_size, ask, ask_size, top.version, bid_native, ask_native)
+    return Quote(*head, output.parts, bid, bid_size, ask, ask_size, top.version, bid_native, ask_native)
 
 
 def _best(levels: list[Level], native: list[str] | None, *, highest: bool) -> Triple:
@@ -75,7 +75,7 @@ def ticker(origin: Origin, instrument: Instrument, data: Ticker, sent: int | Non
     volume, turnover, _ = _volumes(instrument, text(data.contracts), text(data.amount))
     message = TickerMessage(
         *origin.head(instrument, nanoseconds(data.timestamp) or sent),
-        len(output.messages),
+        output.parts,
         number(text(data.last), "lastPrice"),
         bid_price=price_or_none(text(data.bid), "bid1"),
         ask_price=price_or_none(text(data.ask), "ask1"),
@@ -88,7 +88,7 @@ def ticker(origin: Origin, instrument: Instrument, data: Ticker, sent: int | Non
         funding_rate=_rate(data),
         open_interest=_held(instrument, data)[0],
     )
-    output.messages.append(message)
+    output.add(message)
 
 
 def _rate(data: Ticker) -> str | None:
@@ -104,7 +104,7 @@ def open_interest(
     if held is None:
         return None
     head = origin.head(instrument, nanoseconds(data.timestamp) or sent)
-    return OpenInterest(*head, len(output.messages), held, value, native)
+    return OpenInterest(*head, output.parts, held, value, native)
 
 
 def _held(instrument: Instrument, data: Ticker) -> Triple:
@@ -121,7 +121,7 @@ def _held(instrument: Instrument, data: Ticker) -> Triple:
 def funding(origin: Origin, instrument: Instrument, data: FundingRate, sent: int | None, output: Output) -> Funding:
     """``push.funding.rate``. Part of the frame in hand, not appended."""
     head = origin.head(instrument, sent)
-    return Funding(*head, len(output.messages), signed(text(data.rate), "rate"), nanoseconds(data.next_settle))
+    return Funding(*head, output.parts, signed(text(data.rate), "rate"), nanoseconds(data.next_settle))
 
 
 def candle(origin: Origin, instrument: Instrument, data: Kline, sent: int | None, output: Output) -> None:
@@ -131,7 +131,7 @@ def candle(origin: Origin, instrument: Instrument, data: Kline, sent: int | None
     volume, turnover, native = _volumes(instrument, text(data.contracts), text(data.amount))
     message = Candle(
         *origin.head(instrument, sent),
-        len(output.messages),
+        output.parts,
         length.name,
         ts_open,
         None if length.seconds is None else ts_open + length.seconds * SECOND,
@@ -143,7 +143,7 @@ def candle(origin: Origin, instrument: Instrument, data: Kline, sent: int | None
         turnover,
         volume_native=native,
     )
-    output.messages.append(message)
+    output.add(message)
 
 
 def _volumes(instrument: Instrument, volume: str, turnover: str) -> Triple:

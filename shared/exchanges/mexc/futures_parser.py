@@ -120,7 +120,7 @@ class FuturesParser:
             message.ask_size_native or message.ask_size,
         )
         if self._latest.changed("quote", instrument.native_symbol, values):
-            output.messages.append(message)
+            output.add(message)
         else:
             output.duplicates += 1
 
@@ -143,7 +143,7 @@ class FuturesParser:
         if interest is not None:
             held = interest.open_interest_native or interest.open_interest
             if self._latest.changed("open_interest", native, (held,)):
-                output.messages.append(interest)
+                output.add(interest)
         index = price_or_none(text(data.index), "indexPrice")
         if index is not None:
             self._index[native] = index
@@ -153,7 +153,7 @@ class FuturesParser:
         instrument = self._instrument(origin, push, output, data.symbol)
         message = futures_market.funding(origin, instrument, data, _sent(push), output)
         if self._latest.changed("funding", instrument.native_symbol, (message.rate, message.ts_next_funding)):
-            output.messages.append(message)
+            output.add(message)
         else:
             output.duplicates += 1
 
@@ -174,7 +174,7 @@ class FuturesParser:
             return
         if self._latest.changed("mark_price", native, (fair, index)):
             head = origin.head(instrument, sent)
-            output.messages.append(MarkPrice(*head, len(output.messages), fair, index))
+            output.add(MarkPrice(*head, output.parts, fair, index))
         else:
             output.duplicates += 1
 

@@ -44,7 +44,7 @@ def trades(
             output.duplicates += 1
             continue
         side = SIDES.get(deal.tradeType, "unknown")
-        output.messages.append(Trade(*head, len(output.messages), trade_id, price, size, side))
+        output.add(Trade(*head, output.parts, trade_id, price, size, side))
 
 
 def quote(
@@ -59,7 +59,7 @@ def quote(
     bid_price, bid_size = _side(body.bidPrice, body.bidQuantity, "bid")
     ask_price, ask_size = _side(body.askPrice, body.askQuantity, "ask")
     head = origin.head(instrument, sent)
-    return Quote(*head, len(output.messages), bid_price, bid_size, ask_price, ask_size, sequence)
+    return Quote(*head, output.parts, bid_price, bid_size, ask_price, ask_size, sequence)
 
 
 def _side(price: str, size: str, name: str) -> tuple[str | None, str | None]:
@@ -75,7 +75,7 @@ def candle(
     """``kline``: window times in seconds. The venue doesn't say when a window is closed, so ``closed`` is null."""
     message = Candle(
         *origin.head(instrument, sent),
-        len(output.messages),
+        output.parts,
         interval(body.interval).name,
         opening(body.windowStart),
         nanoseconds(body.windowEnd, SECOND),
@@ -86,7 +86,7 @@ def candle(
         optional_number(body.volume, "volume"),
         optional_number(body.amount, "amount"),
     )
-    output.messages.append(message)
+    output.add(message)
 
 
 def ticker(
@@ -95,11 +95,11 @@ def ticker(
     """``miniTicker``: ``quantity`` is base volume, ``volume`` quote turnover."""
     message = Ticker(
         *origin.head(instrument, sent),
-        len(output.messages),
+        output.parts,
         number(body.price, "price"),
         high_price=price_or_none(body.high, "high"),
         low_price=price_or_none(body.low, "low"),
         volume=optional_number(body.quantity, "quantity"),
         turnover=optional_number(body.volume, "volume"),
     )
-    output.messages.append(message)
+    output.add(message)

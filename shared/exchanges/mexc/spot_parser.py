@@ -116,7 +116,7 @@ class SpotParser:
         message = spot_market.quote(origin, instrument, body, sequence, sent, output)
         values = message.bid_price, message.bid_size, message.ask_price, message.ask_size
         if self._latest.changed("quote", instrument.native_symbol, values):
-            output.messages.append(message)
+            output.add(message)
         else:
             output.duplicates += 1
 

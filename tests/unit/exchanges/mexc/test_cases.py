@@ -115,7 +115,7 @@ def test_trades_that_are_sent_again_after_a_reconnect_come_once() -> None:
 
 def test_trades_that_differ_in_nothing_but_their_id_are_two() -> None:
     output = spot_stream().push(deals(deal("100X0_1X0"), deal("100X0_2X0")))
-    assert len(output.messages) == 2
+    assert output.parts == 2
 
 
 def test_every_digit_of_a_json_number_gets_out() -> None:

@@ -12,6 +12,7 @@ from shared.exchanges.mexc.push_pb2 import (
 )
 from shared.messages import StreamStatus
 from tests.contract.driving import mark, rest, text
+from tests.unit.exchanges.mexc.answers import FUTURES_LIST, SPOT_LIST
 from tests.unit.exchanges.mexc.driving import futures_stream, spot_stream
 from tests.unit.exchanges.mexc.frames import (
     contract_depth,
@@ -25,7 +26,7 @@ from tests.unit.exchanges.mexc.frames import (
     seed,
     spot_url,
 )
-from tests.unit.exchanges.mexc.samples import DEAL, FUTURES_LIST, SPOT_LIST, TICKER, limit_depth
+from tests.unit.exchanges.mexc.samples import DEAL, TICKER, limit_depth
 
 TRADES = "spot@public.aggre.deals.v3.api.pb@10ms@BTCUSDT"
 

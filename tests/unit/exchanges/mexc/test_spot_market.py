@@ -100,7 +100,7 @@ def test_quote_that_is_sent_again_is_told_once() -> None:
     again = stream.push(quote(BID, ASK, version="2"))
     other = stream.push(quote(BID, ("84000.15", "0.98"), version="3"))
     elsewhere = stream.push(quote(BID, ASK, symbol="SOLUSDC"))
-    assert [len(output.messages) for output in (first, again, other, elsewhere)] == [1, 0, 1, 1]
+    assert [output.parts for output in (first, again, other, elsewhere)] == [1, 0, 1, 1]
     assert again.duplicates == 1
 
 

@@ -4,7 +4,7 @@ from shared.errors import ParseError
 from shared.exchanges.mexc import ADAPTER
 from shared.exchanges.mexc.endpoints import depth_request, depth_symbol
 from shared.instruments import InstrumentKind
-from tests.unit.exchanges.mexc.samples import FUTURES_LIST, SPOT_LIST
+from tests.unit.exchanges.mexc.answers import FUTURES_LIST, SPOT_LIST
 
 
 def test_spot_list() -> None:
