@@ -25,7 +25,7 @@ _LOOSE: Final[Callable[[str], object]] = re.compile(
     r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,4})?"
 ).fullmatch
 PROVED: Final[set[str]] = set()
-"""Texts that are unsigned plain numbers: prices and sizes come again and again, and this look-up costs a fifth of a
+"""Texts that are plain numbers above zero: prices and sizes come again and again, and this look-up costs a fifth of a
 regular expression. Only :func:`unsigned` writes it."""
 
 PROVED_LIMIT: Final = 100_000
@@ -75,12 +75,13 @@ def plain(value: str | Decimal) -> str:
 def unsigned(value: str | Decimal) -> str:
     """As :func:`plain`, for prices and sizes that cannot be negative.
 
-    Text that was proved plain is remembered in :data:`PROVED`, so that hot code may ask ``text in PROVED`` first.
+    Text above zero that was proved plain is remembered in :data:`PROVED`: hot code asks ``text in PROVED`` first.
     """
     if isinstance(value, str) and _PLAIN_UNSIGNED(value) is not None:
         if len(PROVED) >= PROVED_LIMIT:
             PROVED.clear()
-        PROVED.add(value)
+        if not is_zero(value):
+            PROVED.add(value)
         return value
     text = plain(value)
     if text.startswith("-"):

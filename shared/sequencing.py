@@ -195,22 +195,26 @@ class BookSequencer(Generic[ItemT]):
 class DuplicateWindow:
     """The last so many keys: trade ids that a venue sends again after a reconnect, for instance.
 
-    Two generations: at least ``size`` and at most twice as many keys are remembered.
+    Two generations: at least ``size`` and at most twice as many keys are remembered. Hot code looks into ``new`` and
+    ``old`` itself, adds to ``new``, and calls :meth:`turn` once a frame.
     """
 
-    __slots__ = ("_new", "_old", "_size")
+    __slots__ = ("new", "old", "size")
 
     def __init__(self, size: int = 4_096) -> None:
-        self._size = size
-        self._new: set[Hashable] = set()
-        self._old: set[Hashable] = set()
+        self.size = size
+        self.new: set[Hashable] = set()
+        self.old: set[Hashable] = set()
 
     def seen(self, key: Hashable) -> bool:
         """Whether the key is in the window; if not, it enters it."""
-        new = self._new
-        if key in new or key in self._old:
+        if key in self.new or key in self.old:
             return True
-        new.add(key)
-        if len(new) >= self._size:
-            self._old, self._new = new, set()
+        self.new.add(key)
+        self.turn()
         return False
+
+    def turn(self) -> None:
+        """Begin a new generation when the newest is full."""
+        if len(self.new) >= self.size:
+            self.old, self.new = self.new, set()

@@ -38,7 +38,7 @@ def mark(value: Mark) -> Frame:
 
 
 def received(output: Output) -> Output:
-    """The output as a consumer has it: its messages encoded and decoded (a proved level array passes through as JSON)."""
+    """The output as a consumer has it: messages encoded and decoded (a proved level array passes through as JSON)."""
     decoded = Output()
     decoded.rejections, decoded.resyncs = output.rejections, output.resyncs
     decoded.duplicates, decoded.stale = output.duplicates, output.stale

@@ -116,7 +116,7 @@ _encode = json.Encoder(decimal_format="number").encode
 _HOLE = "\u2300hole\u2300"
 
 
-def _decode(data: bytes) -> Any:  # noqa: ANN401 - any JSON document
+def _decode(data: bytes) -> Any:
     return json.Decoder(float_hook=Decimal).decode(data)
 
 
@@ -135,7 +135,7 @@ def with_extra(data: bytes) -> bytes:
     return bytes(_encode(_extended(_decode(data))))
 
 
-def _extended(value: Any) -> Any:  # noqa: ANN401 - any JSON value
+def _extended(value: Any) -> Any:
     if isinstance(value, dict):
         return {"zzz_new": {"a": [1]}} | {key: _extended(item) for key, item in value.items()}
     return [_extended(item) for item in value] if isinstance(value, list) else value

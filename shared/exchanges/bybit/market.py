@@ -28,6 +28,7 @@ _decode_trades = ARRAY_TRADE.decoder.decode
 _decode_quote = FRAME_QUOTE.decode
 
 _Pair = tuple[str, str]
+_Levels = tuple[list[_Pair], list[_Pair]]
 
 _TAKER: dict[str, Side] = {"Buy": "buy", "Sell": "sell"}
 
@@ -36,14 +37,17 @@ _LIQUIDATION_ORDER: dict[str, Side] = {"Buy": "sell", "Sell": "buy"}
 
 
 class Trades:
-    """The trades of one instrument, each once: an id that was seen before is a duplicate, also on a later connection."""
+    """The trades of one instrument, each once: an id that was seen before is a duplicate, also on a new connection."""
 
-    __slots__ = ("_group", "_instrument", "_seen")
+    __slots__ = ("_group", "_instrument", "_inverse", "_native", "_symbol", "_window")
 
     def __init__(self, exchange: str, instrument: Instrument, window: DuplicateWindow) -> None:
         self._instrument = instrument
+        self._symbol = instrument.symbol
+        self._native = instrument.native_symbol
+        self._inverse = instrument.inverse
         self._group = Group("trade", exchange, instrument.symbol)
-        self._seen = window.seen
+        self._window = window
 
     def frame(self, origin: Origin, data: bytes, output: Output) -> None:
         """``publicTrade``: up to 1024 trades, oldest first. Raises ParseError where the frame is no array."""
@@ -51,57 +55,70 @@ class Trades:
             items = _decode_trades(data).data
         except DecodeError:
             items = ARRAY_TRADE.items(data, output)
-        for item in items:
-            try:
-                self._trade(origin, item, output)
-            except ParseError as error:
-                output.reject(error)
-
-    def _trade(self, origin: Origin, item: TradeItem, output: Output) -> None:
-        instrument, price, size, ts = self._instrument, item.price, item.size, item.traded_at
-        if price not in PROVED:
-            price = number(price, "p")
-        if size not in PROVED:
-            size = number(size, "v")
-        ts_exchange = ts * 1_000_000 if 0 < ts <= MAX_MILLISECONDS else nanoseconds(ts, "T")
-        base, native = (base_size(instrument, size, price), size) if instrument.inverse else (size, None)
-        if item.trade_id and self._seen(item.trade_id):
-            output.duplicates += 1
-            return
-        group = self._group
+        group, window = self._group, self._window
         if group.segment is not output.segment:
             group.open(output)
-        group.messages.append(
-            Trade(
-                origin.exchange,
-                instrument.symbol,
-                instrument.native_symbol,
-                ts_exchange,
-                origin.ts_received,
-                origin.ts_normalized,
-                origin.stream,
-                origin.epoch,
-                origin.frame,
-                output.parts,
-                item.trade_id or None,
-                price,
-                base,
-                _TAKER.get(item.side, "unknown"),
-                native,
+        for item in items:
+            trade_id, price, size, ts = item.trade_id, item.price, item.size, item.traded_at
+            if price not in PROVED or size not in PROVED or not 0 < ts <= MAX_MILLISECONDS or self._inverse:
+                self._unusual(origin, item, output)
+                continue
+            if trade_id:
+                if trade_id in window.new or trade_id in window.old:
+                    output.duplicates += 1
+                    continue
+                window.new.add(trade_id)
+            group.messages.append(
+                Trade(
+                    origin.exchange,
+                    self._symbol,
+                    self._native,
+                    ts * 1_000_000,
+                    origin.ts_received,
+                    origin.ts_normalized,
+                    origin.stream,
+                    origin.epoch,
+                    origin.frame,
+                    output.parts,
+                    trade_id or None,
+                    price,
+                    size,
+                    _TAKER.get(item.side, "unknown"),
+                )
             )
-        )
+            output.parts += 1
+        window.turn()
+
+    def _unusual(self, origin: Origin, item: TradeItem, output: Output) -> None:
+        """A trade with numbers that were not seen before, without a time, or of an inverse contract."""
+        try:
+            price, size = number(item.price, "p"), number(item.size, "v")
+            ts_exchange = nanoseconds(item.traded_at, "T")
+            base, native = (base_size(self._instrument, size, price), size) if self._inverse else (size, None)
+        except ParseError as error:
+            output.reject(error)
+            return
+        if item.trade_id and self._window.seen(item.trade_id):
+            output.duplicates += 1
+            return
+        head = origin.head(self._instrument, ts_exchange)
+        side = _TAKER.get(item.side, "unknown")
+        self._group.messages.append(Trade(*head, output.parts, item.trade_id or None, price, base, side, native))
         output.parts += 1
 
 
 class Quotes:
     """Best bid and offer of one instrument. The venue repeats an unchanged one every 3 s: that is a duplicate."""
 
-    __slots__ = ("_group", "_instrument", "_last")
+    __slots__ = ("_group", "_instrument", "_inverse", "_last", "_native", "_symbol")
 
     def __init__(self, exchange: str, instrument: Instrument) -> None:
         self._instrument = instrument
+        self._symbol = instrument.symbol
+        self._native = instrument.native_symbol
+        self._inverse = instrument.inverse
         self._group = Group("quote", exchange, instrument.symbol)
-        self._last: tuple[list[_Pair], list[_Pair]] | None = None
+        self._last: _Levels | None = None
 
     def frame(self, origin: Origin, data: bytes, output: Output) -> None:
         """``orderbook.1``, which is documented to come as snapshots only. Raises ParseError."""
@@ -109,25 +126,27 @@ class Quotes:
             frame = _decode_quote(data)
         except DecodeError:
             frame = decode(FRAME_QUOTE, data)
+        levels, ts = frame.data, frame.cts or frame.ts
+        best = levels.b, levels.a
         if frame.type != "snapshot":
             raise ParseError("unknown_event", f"orderbook.1 of type {frame.type[:40]!r}")
-        levels = frame.data
-        instrument, ts = self._instrument, frame.cts or frame.ts
         ts_exchange = ts * 1_000_000 if 0 < ts <= MAX_MILLISECONDS else nanoseconds(ts, "cts")
-        bid_price, bid_size, bid_native = _side(instrument, levels.b, "bids")
-        ask_price, ask_size, ask_native = _side(instrument, levels.a, "asks")
-        if self._last == (levels.b, levels.a):
+        if best == self._last:
             output.duplicates += 1
             return
-        self._last = levels.b, levels.a
+        sides = _plain_sides(*best)
+        if sides is None or self._inverse:
+            sides = *_side(self._instrument, levels.b, "bids"), *_side(self._instrument, levels.a, "asks")
+        bid_price, bid_size, bid_size_native, ask_price, ask_size, ask_size_native = sides
+        self._last = best
         group = self._group
         if group.segment is not output.segment:
             group.open(output)
         group.messages.append(
             Quote(
                 origin.exchange,
-                instrument.symbol,
-                instrument.native_symbol,
+                self._symbol,
+                self._native,
                 ts_exchange,
                 origin.ts_received,
                 origin.ts_normalized,
@@ -140,8 +159,8 @@ class Quotes:
                 ask_price,
                 ask_size,
                 levels.u,
-                bid_native,
-                ask_native,
+                bid_size_native,
+                ask_size_native,
             )
         )
         output.parts += 1
@@ -149,6 +168,20 @@ class Quotes:
     def forget(self) -> None:
         """A new connection: its first quote is news, whatever it is."""
         self._last = None
+
+
+_Sides = tuple[str | None, str | None, str | None, str | None, str | None, str | None]
+
+
+def _plain_sides(bids: list[_Pair], asks: list[_Pair]) -> _Sides | None:
+    """Both sides where each has one level whose numbers are known to be plain and above zero."""
+    if len(bids) != 1 or len(asks) != 1:
+        return None
+    bid_price, bid_size = bids[0]
+    ask_price, ask_size = asks[0]
+    if bid_price in PROVED and bid_size in PROVED and ask_price in PROVED and ask_size in PROVED:
+        return bid_price, bid_size, None, ask_price, ask_size, None
+    return None
 
 
 def _side(instrument: Instrument, levels: list[_Pair], side: str) -> tuple[str | None, str | None, str | None]:

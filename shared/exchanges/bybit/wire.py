@@ -19,10 +19,10 @@ __all__ = [
     "FRAME_HEAD",
     "FRAME_QUOTE",
     "FRAME_TICKER",
+    "MAX_MILLISECONDS",
     "ArrayFrame",
     "BookFrame",
     "CandleItem",
-    "MAX_MILLISECONDS",
     "Head",
     "LiquidationItem",
     "TickerData",
@@ -71,7 +71,7 @@ class QuoteFrame(Struct, gc=False, frozen=True):
 
 
 class BookData(Struct, gc=False, frozen=True):
-    """Levels as JSON arrays of ``[price, size]``, bids falling, asks rising; ``u`` grows by one per frame of a topic."""
+    """Levels as the JSON of ``[[price, size], …]``, bids falling, asks rising; ``u`` grows by one per frame."""
 
     b: Raw
     a: Raw
