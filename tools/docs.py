@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from msgspec import json
+from pydantic import SecretStr
 
 from shared.messages import FEEDS, MESSAGE_TYPES, AnyMessage
+from shared.settings import Settings
 from shared.telemetry.metrics import catalogue
 from shared.topology import MARKET
 
@@ -79,10 +81,59 @@ def metrics() -> str:
     return "\n".join(rows) + "\n"
 
 
+def settings() -> str:
+    """Every setting with its default, as comments."""
+    rows = [
+        "# Every setting with its default. Uncomment what you change; TIDEGATE_SECTION__NAME in the environment wins.",
+        "",
+    ]
+    for section, field in Settings.model_fields.items():
+        if section == "exchanges":
+            continue
+        rows.append(f"[{section}]")
+        rows += [f"# {name} = {_toml(name, value)}" for name, value in field.default]
+        rows.append("")
+    return "\n".join(rows) + EXCHANGES
+
+
+def _toml(name: str, value: object) -> str:
+    if isinstance(value, SecretStr):
+        value = value.get_secret_value()
+    if value is None:
+        return EXAMPLES[name]
+    if isinstance(value, bool):
+        return str(value).lower()
+    return (
+        f"{value:_}"
+        if isinstance(value, int) and value > 65_535
+        else f'"{value}"'
+        if isinstance(value, str)
+        else str(value)
+    )
+
+
+EXAMPLES: Final = {"connect": '"127.0.0.1:9400"'}
+"""What a setting without a default may look like."""
+
+EXCHANGES: Final = """\
+# Without any [exchanges] every venue runs with the majors. A venue without products runs all of them; a product without
+# symbols the majors ("*": everything that trades), without feeds all that the venue has.
+# [exchanges.bybit.products.linear]
+# symbols = ["BTC/USDT:USDT", "ETH/USDT:USDT"]
+# feeds = ["trade", "quote", "book"]
+# streams = 2
+# websocket = "wss://stream.bybit.com"
+# rest = "https://api.bybit.com"
+
+# [exchanges.mexc]
+# enabled = false
+"""
+
 DOCUMENTS: Final[dict[str, Callable[[], str]]] = {
     "docs/messages.schema.json": message_schema,
     "docs/asyncapi.json": asyncapi,
     "docs/metrics.md": metrics,
+    "tidegate.toml": settings,
 }
 
 
