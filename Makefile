@@ -11,7 +11,7 @@ PY := $(VENV)/bin/python
 PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore $(PY) -m pip --quiet
 RUNTIME := $(VENV)/.runtime
 DEV := $(VENV)/.dev
-SOURCES := $(wildcard shared services tools tests)
+SOURCES := $(wildcard shared services tools tests rabbitmq)
 UV := .uv/bin/uv
 COMPILE := $(UV) pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-emit-find-links --no-header --quiet
@@ -48,7 +48,7 @@ soak: $(DEV) ## the long runs
 
 .PHONY: compose-test
 compose-test: $(DEV) ## start the containers for real; skipped where no engine can be had
-	$(PY) -m pytest -m compose --timeout=0 $(ARGS)
+	$(PY) -m pytest -m compose --timeout=0 tests/compose $(ARGS)
 
 ##@ Change
 

@@ -1,7 +1,8 @@
 """All settings: one model, read from a TOML file and the environment, every mistake named at once with its path.
 
 ``tidegate.toml`` (or ``--config``, or ``TIDEGATE_CONFIG``) first, then the environment:
-``TIDEGATE_INGEST__PERMITS=10`` is ``[ingest] permits = 10``; ``AMQP_URL`` is ``[broker] url``.
+``TIDEGATE_INGEST__PERMITS=10`` is ``[ingest] permits = 10``; ``AMQP_URL`` is ``[broker] url``, and so is what stands
+in the file that ``AMQP_URL_FILE`` names, where ``AMQP_URL`` is not set.
 """
 
 import os
@@ -56,7 +57,7 @@ class BrokerSettings(_Section):
 
     url: SecretStr = SecretStr("amqp://guest:guest@127.0.0.1:5672/")
     publish_deadline_s: Annotated[float, Field(gt=0)] = 5.0
-    firehose: bool = True
+    firehose: bool = False
 
     @field_validator("url")
     @classmethod
@@ -182,7 +183,7 @@ def load(path: Path | None = None) -> Settings:
     ``path`` None: ``TIDEGATE_CONFIG``, else ``tidegate.toml`` in the working directory if there is one.
     """
     values = _read(path)
-    if url := os.environ.get("AMQP_URL"):
+    if url := _amqp_url():
         values.setdefault("broker", {})["url"] = url
     known = {f"TIDEGATE_{name}".upper() for name in Settings.model_fields}
     mistakes = [
@@ -199,6 +200,20 @@ def load(path: Path | None = None) -> Settings:
     if mistakes:
         raise SettingsError(mistakes)
     return settings
+
+
+def _amqp_url() -> str | None:
+    """The broker's address from the environment or from the file that a container keeps its secret in."""
+    if url := os.environ.get("AMQP_URL"):
+        return url
+    name = os.environ.get("AMQP_URL_FILE")
+    if not name:
+        return None
+    try:
+        return Path(name).read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "is no UTF-8"
+        raise SettingsError([("AMQP_URL_FILE", f"{name} cannot be read: {reason}")]) from None
 
 
 def _read(path: Path | None) -> dict[str, Any]:
