@@ -10,13 +10,14 @@ import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
+import pydantic_settings
 from msgspec import Struct
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
-from shared.errors import SettingsError, TidegateError
+from shared.errors import SettingsError
 from shared.exchanges import EXCHANGES, adapter
 from shared.exchanges.base import Endpoints, Feed
 
@@ -40,7 +41,7 @@ DEFAULT_FILE: Final = Path("tidegate.toml")
 
 
 class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 def _url(*schemes: str) -> AfterValidator:
@@ -64,6 +65,13 @@ class BrokerSettings(_Section):
     def _amqp(cls, value: SecretStr) -> SecretStr:
         if not value.get_secret_value().startswith(("amqp://", "amqps://")):
             raise ValueError("must start with amqp:// or amqps://")
+        try:
+            parts = urlsplit(value.get_secret_value())
+            usable = parts.hostname and parts.port != 0
+        except ValueError:
+            usable = False
+        if not usable:
+            raise ValueError("has no usable host and port")
         return value
 
 
@@ -137,7 +145,7 @@ class TelemetrySettings(_Section):
 class SimulatorSection(_Section):
     """The simulated venues. With ``connect`` (``host:port``) ingest goes there instead of to the real ones."""
 
-    connect: Annotated[str, Field(pattern=r"^[^:/]+:[0-9]+$")] | None = None
+    connect: Annotated[str, Field(pattern=r"^[^:/]+:[0-9]{1,5}$")] | None = None
     host: str = "127.0.0.1"
     port: Annotated[int, Field(ge=0, le=65535)] = 9400
     rate: Annotated[float, Field(gt=0)] = 20.0
@@ -184,7 +192,9 @@ def load(path: Path | None = None) -> Settings:
     """
     values = _read(path)
     if url := _amqp_url():
-        values.setdefault("broker", {})["url"] = url
+        broker = values.setdefault("broker", {})
+        if isinstance(broker, dict):  # anything else is a mistake that is named below
+            broker["url"] = url
     known = {f"TIDEGATE_{name}".upper() for name in Settings.model_fields}
     mistakes = [
         (name, "names no setting")
@@ -195,8 +205,11 @@ def load(path: Path | None = None) -> Settings:
         settings = Settings(**values)
     except ValidationError as error:
         mistakes += [(".".join(map(str, item["loc"])), item["msg"]) for item in error.errors()]
+        mistakes += _unknown_names(values.get("exchanges"))
         raise SettingsError(mistakes) from None
-    mistakes += _unknown_names(settings)
+    except pydantic_settings.SettingsError as error:  # a variable that should hold JSON
+        raise SettingsError([*mistakes, ("environment", str(error))]) from None
+    mistakes += _unknown_names(settings.model_dump()["exchanges"])
     if mistakes:
         raise SettingsError(mistakes)
     return settings
@@ -229,29 +242,35 @@ def _read(path: Path | None) -> dict[str, Any]:
         raise SettingsError([(str(file), f"is no TOML: {error}")]) from error
 
 
-def _unknown_names(settings: Settings) -> list[tuple[str, str]]:
+def _unknown_names(exchanges: object) -> list[tuple[str, str]]:
+    """Exchanges, products and feeds that there are none of; ``exchanges`` may be anything that stood in the file."""
     mistakes = []
-    for name, exchange in settings.exchanges.items():
+    for name, exchange in _items(exchanges):
+        path = f"exchanges.{name}"
         if name not in EXCHANGES:
-            mistakes.append((f"exchanges.{name}", f"is no exchange; there are {', '.join(sorted(EXCHANGES))}"))
+            mistakes.append((path, f"is no exchange; there are {', '.join(sorted(EXCHANGES))}"))
             continue
-        try:
-            products = adapter(name).products
-        except TidegateError as error:
-            mistakes.append((f"exchanges.{name}", str(error)))
-            continue
-        mistakes += [
-            (f"exchanges.{name}.products.{product}", f"is no product; there are {', '.join(sorted(products))}")
-            for product in exchange.products
-            if product not in products
-        ]
+        venue = adapter(name)
+        for product, wanted in _items(dict(_items(exchange)).get("products")):
+            if product not in venue.products:
+                known = ", ".join(sorted(venue.products))
+                mistakes.append((f"{path}.products.{product}", f"is no product; there are {known}"))
+            elif feeds := dict(_items(wanted)).get("feeds"):
+                asked = {feed for feed in Feed if feed in feeds}
+                lacking = sorted(asked - venue.feeds(product))
+                if lacking and asked != set(Feed):
+                    mistakes.append((f"{path}.products.{product}.feeds", f"the venue has no {', '.join(lacking)}"))
     return mistakes
 
 
+def _items(section: object) -> list[tuple[str, Any]]:
+    return [(str(name), value) for name, value in section.items()] if isinstance(section, Mapping) else []
+
+
 def secrets(settings: Settings) -> list[str]:
-    """Every secret in the settings, for the log filter."""
+    """Every secret in the settings, for the log filter: as it stands in the URL, and decoded."""
     password = urlsplit(settings.broker.url.get_secret_value()).password
-    return [password] if password else []
+    return [] if not password else list({password, unquote(password)})
 
 
 class Target(Struct, frozen=True):

@@ -134,7 +134,8 @@ def test_every_ingest_goes_to_the_simulator_and_where_it_listens() -> None:
 
 def test_stages_start_with_the_settings_that_the_files_give_them(monkeypatch: pytest.MonkeyPatch) -> None:
     values = LIVE["services"]["ingest-bybit"]["environment"] | SIMULATED["services"]["ingest-bybit"]["environment"]
-    for name, value in values.items():
+    mounted = {"TIDEGATE_CONFIG": str(ROOT / "tidegate.toml")}
+    for name, value in (values | mounted).items():
         if name != "AMQP_URL_FILE":
             monkeypatch.setenv(name, value)
 

@@ -1,5 +1,7 @@
 """Frames of one stream in, canonical messages out."""
 
+from functools import partial
+
 import pytest
 
 from shared.envelope import (
@@ -17,7 +19,7 @@ from shared.envelope import (
 from shared.exchanges.base import Output
 from shared.instruments import InstrumentTable
 from shared.messages import StreamStatus
-from shared.normalizing import Outcome, StreamNormalizer
+from shared.normalizing import Outcome, Progress, StreamNormalizer
 from tests.unit.core.making import BTC, ETH, START, TinyParser, mark_frame, reply_frame, text, tiny_venue
 
 CONNECTED = mark_frame(Connected("wss://venue.test"))
@@ -302,3 +304,32 @@ def test_other_marks_become_statuses() -> None:
         "trade.BTC",
     )
     assert (ended.status, ended.symbol, ended.reason, ended.detail) == ("disconnected", None, "closed", "gone")
+
+
+def test_envelopes_give_what_their_frames_give() -> None:
+    """The hot way through an envelope, in pieces or at once, comes to what single frames come to."""
+    words = ["book BTCUSDT 10", "delta BTCUSDT 11", "broken delta BTCUSDT 12", "trade ETHUSDT", "defect trade BTCUSDT"]
+    words += ["delta BTCUSDT 13", "book BTCUSDT 20", "nonsense", "delta BTCUSDT 21", "trade BTCUSDT"] * 9
+    frames = [CONNECTED, *map(text, words), mark_frame(Shed([ShedItem("book", "BTCUSDT", "overflow", 1)]))]
+    parts = [(1, 0, frames[:4]), (1, 2, frames[2:30]), (1, 33, frames[33:]), (3, 0, [CONNECTED, *frames[1:9]])]
+    envelopes = [
+        Envelope(SCHEMA_VERSION, "tiny", "spot", "market", "tiny.spot.0", epoch, first, some)
+        for epoch, first, some in parts
+    ]
+    single, whole, piecewise = (
+        StreamNormalizer(tiny_venue()[0], "spot", "tiny.spot.0", InstrumentTable([BTC, ETH])) for _ in range(3)
+    )
+    outcomes = [outcome for envelope in envelopes for outcome in single.envelope(envelope, START)]
+    for normalizer, pause in ((whole, False), (piecewise, True)):
+        progress = Progress()
+        for envelope in envelopes:
+            index = 0
+            while index < len(envelope.frames):
+                index = normalizer.advance(envelope, index, START, progress, partial(bool, pause))
+        assert progress.output.messages == [message for outcome in outcomes for message in outcome.output.messages]
+        assert progress.output.resyncs == [wish for outcome in outcomes for wish in outcome.output.resyncs]
+        assert [(one.number, one.rejections) for one in progress.failures] == [
+            (outcome.number, outcome.output.rejections) for outcome in outcomes if outcome.output.rejections
+        ]
+        assert progress.repeated == sum(outcome.repeated for outcome in outcomes) > 0
+        assert normalizer.lost == single.lost > 0

@@ -5,7 +5,18 @@ from decimal import Decimal
 import pytest
 from msgspec import DecodeError, json
 
-from shared.numbers import NumberError, divide, is_plain, is_zero, multiply, optional, plain, unsigned
+from shared.numbers import (
+    PROVED,
+    PROVED_LIMIT,
+    NumberError,
+    divide,
+    is_plain,
+    is_zero,
+    multiply,
+    optional,
+    plain,
+    unsigned,
+)
 
 
 @pytest.mark.parametrize("text", ["0", "7", "0.10000000", "8750.0000", "0.0000001", "100000000000000000000.5", "007"])
@@ -30,6 +41,7 @@ def test_plain_text_leaves_as_it_came(text: str) -> None:
         ("-0.000", "0.000"),
         (Decimal("-0"), "0"),
         (Decimal("0E+5"), "0"),
+        ("0e999", "0"),
     ],
 )
 def test_other_spellings_become_plain(given: str | Decimal, wanted: str) -> None:
@@ -80,7 +92,9 @@ def test_decimals_that_are_not_finite_are_refused(value: str) -> None:
         plain(Decimal(value))
 
 
-@pytest.mark.parametrize("bomb", ["1e9999", "1e-9999", "1E+80", "1e-80", "9" * 81, "9" * 1_000_000, "0." + "0" * 80])
+@pytest.mark.parametrize(
+    "bomb", ["1e9999", "1e-9999", "1E+80", "1e-80", "9" * 81, "9" * 1_000_000, "0." + "0" * 80, "0" * 300 + "1"]
+)
 def test_exponent_bombs_are_refused(bomb: str) -> None:
     """Twenty bytes must not become gigabytes: 80 digits are the limit."""
     with pytest.raises(NumberError, match="more than 80 digits"):
@@ -187,3 +201,15 @@ def test_division_by_zero_is_a_number_error(divisor: str) -> None:
     """A price of zero is bad data, not a defect."""
     with pytest.raises(NumberError, match="cannot be divided by"):
         divide("1", divisor)
+
+
+def test_what_was_proved_is_remembered() -> None:
+    """Only plain text is, and only so much of it."""
+    for text in ("31.4150", "314e-1", "-0"):
+        unsigned(text)
+    with pytest.raises(NumberError):
+        unsigned("31_4")
+    assert [text in PROVED for text in ("31.4150", "314e-1", "-0", "31_4")] == [True, False, False, False]
+    for number in range(PROVED_LIMIT + 1):
+        unsigned(f"{number}.25")
+    assert len(PROVED) <= PROVED_LIMIT

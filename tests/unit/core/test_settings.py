@@ -221,3 +221,38 @@ def test_simulator_takes_the_place_of_venues() -> None:
 def test_simulator_address(address: str) -> None:
     """It is a host and a port."""
     assert set(mistakes(f"[simulator]\nconnect = '{address}'")) == {"simulator.connect"}
+
+
+@pytest.mark.parametrize(
+    ("text", "path"),
+    [
+        ("broker = 3", "broker"),
+        ('[broker]\nurl = "amqp://u:p@[h/"', "broker.url"),
+        ("[broker]\npublish_deadline_s = inf", "broker.publish_deadline_s"),
+        ('[exchanges.bybit.products.spot]\nfeeds = ["funding"]', "exchanges.bybit.products.spot.feeds"),
+        ('[exchanges.nowhere]\nenabled = true\n[ingest]\npermits = 0', "exchanges.nowhere"),
+    ],
+)
+def test_odd_values_are_mistakes_with_a_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, path: str
+) -> None:
+    """Whatever stands in the file, and also where the environment gives the broker's address."""
+    monkeypatch.setenv("AMQP_URL", "amqp://guest:guest@127.0.0.1/" if path != "broker.url" else "")
+    file = tmp_path / "settings.toml"
+    file.write_text(text)
+    with pytest.raises(SettingsError) as caught:
+        load(file)
+    assert path in {where for where, _ in caught.value.mistakes}
+
+
+def test_a_variable_that_holds_no_json_is_a_mistake(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A section as a whole must be JSON in the environment."""
+    monkeypatch.setenv("TIDEGATE_EXCHANGES", "foo")
+    with pytest.raises(SettingsError, match="exchanges"):
+        load()
+
+
+def test_secrets_are_hidden_as_they_stand_and_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A password may be percent-encoded in the URL and plain in an error."""
+    monkeypatch.setenv("AMQP_URL", "amqp://user:p%40ss@127.0.0.1/")
+    assert set(secrets(load())) == {"p%40ss", "p@ss"}
