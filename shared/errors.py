@@ -9,7 +9,8 @@ TidegateError
 │  └─ RequestFailed              a REST request got no usable reply
 ├─ BrokerError                   the bus
 │  ├─ BrokerUnavailable          no connection, or lost while waiting
-│  ├─ PublishFailed              nacked, returned, or no confirm within the deadline: in doubt
+│  ├─ PublishFailed              nacked, returned, refused, or no confirm within the deadline: in doubt
+│  ├─ StreamBusy                 a raw queue has another consumer (shared.bus.base)
 │  └─ TopologyMismatch           a queue or AMQP exchange exists with other arguments
 └─ CaptureError                  a capture file is not what it should be
 """
@@ -105,7 +106,7 @@ class BrokerUnavailable(BrokerError):
 
 
 class PublishFailed(BrokerError):
-    """A publish was refused, returned or not confirmed in time. ``reason``: nacked, returned, timeout."""
+    """A publish was refused, returned or not confirmed in time. ``reason``: nacked, returned, refused, timeout."""
 
     def __init__(self, reason: str, detail: str) -> None:
         self.reason = reason

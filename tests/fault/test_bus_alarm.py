@@ -4,22 +4,22 @@ import asyncio
 
 import pytest
 
-from services.cli.local_rabbit import RabbitNode
 from shared.bus.rabbit import RabbitBus
 from shared.errors import PublishFailed
 from shared.topology import RAW, raw_key
 from tests.contract.bus_conformance import ACCOUNT, DEADLINE, STREAM, bodies, drain, envelopes, sent
+from tests.fault.broker import Broker
 from tests.support.eventually import eventually
 
 pytestmark = pytest.mark.fault
 
 
-async def test_publishers_are_told_and_consumers_go_on(own_rabbit_node: RabbitNode) -> None:
-    async with RabbitBus(own_rabbit_node.url, "test") as bus:
+async def test_publishers_are_told_and_consumers_go_on(broker: Broker) -> None:
+    async with RabbitBus(broker.url, "test") as bus:
         await bus.declare(STREAM)
         publisher = await bus.publisher()
         await sent(bus, STREAM, envelopes(100))
-        await asyncio.to_thread(own_rabbit_node.memory_alarm, on=True)
+        await broker.memory_alarm(on=True)
 
         with pytest.raises(PublishFailed) as failure:
             await publisher.publish(RAW, raw_key(STREAM), b"late", deadline_s=1)
@@ -39,7 +39,7 @@ async def test_publishers_are_told_and_consumers_go_on(own_rabbit_node: RabbitNo
         assert got == envelopes(100)
         await bus.declare(ACCOUNT)
 
-        await asyncio.to_thread(own_rabbit_node.memory_alarm, on=False)
+        await broker.memory_alarm(on=False)
         await eventually(lambda: publisher.blocked is None)
         await publisher.publish(RAW, raw_key(STREAM), b"after", deadline_s=DEADLINE)
         rest: list[bytes] = []
@@ -49,13 +49,15 @@ async def test_publishers_are_told_and_consumers_go_on(own_rabbit_node: RabbitNo
         assert rest[-1] == b"after"
 
 
-async def test_bus_opens_and_leaves_while_the_alarm_lasts(own_rabbit_node: RabbitNode) -> None:
-    await asyncio.to_thread(own_rabbit_node.memory_alarm, on=True)
+async def test_bus_opens_and_leaves_while_the_alarm_lasts(broker: Broker) -> None:
+    before = asyncio.all_tasks()
+    await broker.memory_alarm(on=True)
     async with asyncio.timeout(40):
-        async with RabbitBus(own_rabbit_node.url, "test") as bus:
+        async with RabbitBus(broker.url, "test") as bus:
             await bus.declare(STREAM)
             publisher = await bus.publisher()
             with pytest.raises(PublishFailed, match="timeout"):
                 await publisher.publish(RAW, raw_key(STREAM), b"x", deadline_s=0.5)
     assert not bus.connected
-    await asyncio.to_thread(own_rabbit_node.memory_alarm, on=False)
+    await broker.memory_alarm(on=False)
+    await eventually(lambda: asyncio.all_tasks() <= before)

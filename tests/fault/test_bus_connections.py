@@ -4,19 +4,19 @@ import asyncio
 
 import pytest
 
-from services.cli.local_rabbit import RabbitNode
 from shared.bus.base import StreamBusy
 from shared.bus.rabbit import RabbitBus
 from shared.errors import BrokerUnavailable
 from shared.topology import MARKET, RAW, raw_key
 from tests.contract.bus_conformance import DEADLINE, STREAM, bodies, drain, envelopes, next_of, sent
+from tests.fault.broker import Broker
 from tests.support.eventually import eventually_async
 
 pytestmark = pytest.mark.fault
 
 
-async def test_closed_by_an_operator(own_rabbit_node: RabbitNode) -> None:
-    async with RabbitBus(own_rabbit_node.url, "test") as bus:
+async def test_closed_by_an_operator(broker: Broker) -> None:
+    async with RabbitBus(broker.url, "test") as bus:
         publisher = await bus.publisher()
         consumer = await bus.consume_raw()
         await consumer.add(STREAM)
@@ -24,7 +24,7 @@ async def test_closed_by_an_operator(own_rabbit_node: RabbitNode) -> None:
         await publisher.publish(RAW, raw_key(STREAM), b"unacknowledged", deadline_s=DEADLINE)
         await drain(consumer, 1)
         receiving = asyncio.create_task(consumer.receive(1))
-        await asyncio.to_thread(own_rabbit_node.ctl, "close_all_connections", "for the test")
+        await broker.close_all_connections()
         async with asyncio.timeout(10):
             with pytest.raises(BrokerUnavailable):
                 await receiving
@@ -72,24 +72,22 @@ async def test_refused_consumer_costs_nobody_else(rabbit_url: str) -> None:
         assert second.connected
 
 
-async def test_connections_are_two_and_named(own_rabbit_node: RabbitNode) -> None:
-    async with RabbitBus(own_rabbit_node.url, "ingest bybit") as bus:
+async def test_connections_are_two_and_named(broker: Broker) -> None:
+    async with RabbitBus(broker.url, "ingest bybit") as bus:
         await bus.declare(STREAM)
-        listed = await asyncio.to_thread(own_rabbit_node.ctl, "list_connections", "client_properties", "timeout")
-    assert "ingest bybit publish" in listed
-    assert "ingest bybit consume" in listed
-    assert [line.split()[-1] for line in listed.splitlines() if "ingest" in line] == ["10", "10"]
+        rows = await broker.listed("connections", "client_properties", "timeout")
+    mine = [row for row in rows if "ingest bybit" in row[0]]
+    assert sorted("ingest bybit publish" in row[0] for row in mine) == [False, True]
+    assert [row[1] for row in mine] == ["10", "10"]
 
 
-async def test_market_is_transient_and_account_is_not(own_rabbit_node: RabbitNode) -> None:
-    async with RabbitBus(own_rabbit_node.url, "test") as bus:
+async def test_market_is_transient_and_account_is_not(broker: Broker) -> None:
+    async with RabbitBus(broker.url, "test") as bus:
         await bus.declare(STREAM)
         await sent(bus, STREAM, envelopes(4))
         publisher = await bus.publisher()
         await publisher.publish("quarantine", "account", b"a frame", deadline_s=DEADLINE)
-        listed = await asyncio.to_thread(
-            own_rabbit_node.ctl, "list_queues", "name", "messages", "messages_persistent", "--no-table-headers"
-        )
-    counts = {line.split()[0]: line.split()[1:] for line in listed.splitlines()}
+        rows = await broker.listed("queues", "name", "messages", "messages_persistent")
+    counts = {name: counts for name, *counts in rows}
     assert counts["raw.market.bybit.linear.0"] == ["4", "0"]
     assert counts["quarantine.account"] == ["1", "1"]

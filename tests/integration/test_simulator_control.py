@@ -6,7 +6,7 @@ from websockets.exceptions import InvalidStatus
 
 from services.simulator import DEFAULT_INSTRUMENTS, Simulator, SimulatorSettings, run
 from tests.support.eventually import eventually
-from tests.unit.simulator.client import client, get, post, quick
+from tests.unit.simulator.client import START_NS, client, get, post, quick
 
 pytestmark = pytest.mark.integration
 LINEAR = "/v5/public/linear"
@@ -145,6 +145,31 @@ async def test_run_serves_until_told_to_stop() -> None:
     stop.set()
     await asyncio.wait_for(serving, 10)
     assert serving.done()
+
+
+async def test_a_failure_of_the_markets_is_not_kept_secret() -> None:
+    broken = asyncio.Event()
+
+    def clock() -> int:
+        if broken.is_set():
+            raise ArithmeticError("the clock stopped")
+        return START_NS
+
+    sim = Simulator(quick("bybit", "spot", "BTCUSDT"), clock)
+    await sim.start()
+    broken.set()
+    await asyncio.wait_for(sim.serve(asyncio.Event()), 10)
+    with pytest.raises(ArithmeticError, match="the clock stopped"):
+        await sim.stop()
+
+
+async def test_a_clients_protocol_ping_is_answered() -> None:
+    async with (
+        Simulator(quick("bybit", "linear", "BTCUSDT")) as sim,
+        client(sim.websocket_base("bybit", "linear") + LINEAR) as one,
+    ):
+        answered = await one.socket.ping(b"now")
+        assert await asyncio.wait_for(answered, 10) >= 0
 
 
 def test_settings_that_make_no_sense_are_refused() -> None:

@@ -12,17 +12,19 @@ from services.simulator.session import RestReply, Session
 from services.simulator.topics import Message, Topic, encode_json, ms
 from services.simulator.venues.base import Query, Venue
 from services.simulator.venues.binance import BinanceSession, StreamRules, depth_sides, invalid, refusal
-from services.simulator.venues.binance_topics import (
+from services.simulator.venues.binance_statistics import (
     KLINE_INTERVALS,
-    AggregateTopic,
     AllTopic,
-    BookTickerTopic,
     KlineTopic,
     MiniTickerTopic,
     TickerTopic,
+    plain_topic,
+)
+from services.simulator.venues.binance_topics import (
+    AggregateTopic,
+    BookTickerTopic,
     TradesTopic,
     depth_topic,
-    plain_topic,
 )
 
 __all__ = ["BinanceSpot"]

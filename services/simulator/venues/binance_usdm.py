@@ -12,15 +12,17 @@ from services.simulator.topics import LiquidationTopic, Message, Topic, ms
 from services.simulator.venues import binance_usdm_rest
 from services.simulator.venues.base import Query, Venue
 from services.simulator.venues.binance import BinanceSession, StreamRules, refusal
-from services.simulator.venues.binance_topics import (
-    AggregateTopic,
+from services.simulator.venues.binance_statistics import (
     AllTopic,
-    BookTickerTopic,
     MiniTickerTopic,
     TickerTopic,
+    plain_topic,
+)
+from services.simulator.venues.binance_topics import (
+    AggregateTopic,
+    BookTickerTopic,
     TradesTopic,
     depth_topic,
-    plain_topic,
 )
 
 __all__ = ["BinanceUsdm", "MarkPriceTopic"]

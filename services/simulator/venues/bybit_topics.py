@@ -74,7 +74,8 @@ class BookTopic(WatchTopic):
 
     @override
     def poll(self, now_ns: int) -> list[Message]:
-        if not self.watch:
+        if not self._touched():
+            self.watch.clear()
             return self._resent(now_ns)
         before_bids, before_asks = self.bids, self.asks
         self._take()
@@ -87,6 +88,14 @@ class BookTopic(WatchTopic):
         if self.depth == 1:
             return [self._snapshot(now_ns)]
         return [self._message("delta", bids, asks, now_ns)]
+
+    def _touched(self) -> bool:
+        """Whether a changed level lies in the window, or could enter it."""
+        full_bids, full_asks = len(self.bids) == self.depth, len(self.asks) == self.depth
+        bids, asks = self.watch.bids, self.watch.asks
+        if bids and (not full_bids or max(bids) >= min(self.bids)):
+            return True
+        return bool(asks) and (not full_asks or min(asks) <= max(self.asks))
 
     def _resent(self, now_ns: int) -> list[Message]:
         if self.depth != 1 or now_ns - self.sent_ns < RESEND_NS:

@@ -4,12 +4,12 @@ Who does what, and why (measured with FastStream 0.7.8, aio-pika 10.2, aiormq 7.
 
 - ``link``: one ``RabbitBroker`` for publishing, one for consuming. A memory alarm stops a publishing connection whole,
   acknowledgements included. FastStream (aio-pika's robust connection) reconnects; everything else comes back by itself.
-- ``topology``: declares, on channels of its own: FastStream's declarer caches by name, so that it would not declare
+- ``topology``: declares, on a channel of its own: FastStream's declarer caches by name, so that it would not declare
   again after a broker lost its data, and a mismatch must not cost anyone else's channel.
 - ``publisher``, ``confirms``, ``wire``: plain channels with confirms, taken from the link's connection. FastStream's
   publisher ignores its timeout and takes an unroutable message for a published one; its channels and aio-pika's robust
-  ones hide when they died. A batch is one write to the socket, which costs a fraction of a publish for each message
-  and never leaves frames queued behind a channel error (they would end the connection with 504 CHANNEL_ERROR).
+  ones hide when they died. A batch is written as a whole, which costs an eighth of as many publishes, and leaves few
+  frames waiting that a channel error could overtake (with ten, it mostly ends the connection: 504 CHANNEL_ERROR).
 - ``consumer``: one plain channel per stream, exclusive; dies with its connection, since what comes back by itself
   after a reconnect would be a second consumer next to its successor.
 - ``subscriber``: control traffic and taps, on a queue that is made anew whenever the connection is.

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from types import TracebackType
 from typing import Final, Self
+from weakref import WeakSet
 
 from shared.bus.rabbit.consumer import RabbitRawConsumer
 from shared.bus.rabbit.link import Link, LinkBroker
@@ -31,8 +32,8 @@ class RabbitBus:
         self._publishing = Link(url, f"{name} publish")
         self._consuming = Link(url, f"{name} consume")
         self._topology = Topology(self._consuming, self._limits)
-        self._consumers: list[RabbitRawConsumer] = []
-        self._subscribers: list[RabbitSubscriber] = []
+        self._consumers: WeakSet[RabbitRawConsumer] = WeakSet()
+        self._subscribers: WeakSet[RabbitSubscriber] = WeakSet()
 
     async def __aenter__(self) -> Self:
         """Connect and declare; raises BrokerUnavailable or TopologyMismatch. May be entered again after leaving."""
@@ -49,12 +50,10 @@ class RabbitBus:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Close consumers, subscriptions and connections, in bounded time."""
-        for consumer in self._consumers:
+        for consumer in tuple(self._consumers):
             await consumer.close()
-        for subscriber in self._subscribers:
+        for subscriber in tuple(self._subscribers):
             await subscriber.close()
-        self._consumers.clear()
-        self._subscribers.clear()
         await self._close_links()
 
     @property
@@ -78,14 +77,14 @@ class RabbitBus:
     async def consume_raw(self) -> RabbitRawConsumer:
         """See ``Bus.consume_raw``."""
         consumer = RabbitRawConsumer(self._consuming, self._topology, self._limits, self._prefetch)
-        self._consumers.append(consumer)
+        self._consumers.add(consumer)
         return consumer
 
     async def subscribe(self, exchange: str, patterns: Sequence[str], *, limit: int = 10_000) -> RabbitSubscriber:
         """See ``Bus.subscribe``."""
         subscriber = RabbitSubscriber(self._consuming, self._topology, exchange, patterns, limit)
         await subscriber.open()
-        self._subscribers.append(subscriber)
+        self._subscribers.add(subscriber)
         return subscriber
 
     async def _close_links(self) -> None:

@@ -91,6 +91,7 @@ class RabbitRawConsumer:
             with translate_errors(f"consume {queue}"):
                 await detached(channel.basic_qos(prefetch_count=self._prefetch))
                 await detached(channel.basic_consume(queue, stream.on_message, exclusive=True))
+            self._wakeup.check()  # closed meanwhile?
         except BaseException:
             await close_channel(channel)
             raise

@@ -58,7 +58,7 @@ class Link:
     async def open(self, on_reconnected: Callable[[], None]) -> None:
         """Connect; raises BrokerUnavailable. ``on_reconnected`` is called whenever the connection came back."""
         with translate_errors(f"connect to {self.where}"):
-            self._connection = await detached(self.broker.connect(), _close_connection)
+            self._connection = await detached(self.broker.connect(), lambda _: _in_time(self.broker.stop()))
         self._connection.reconnect_callbacks.add(lambda _: on_reconnected())
         self._reasons.attach()
 
@@ -110,10 +110,6 @@ async def close_channel(channel: "aiormq.abc.AbstractChannel") -> None:
     """Close a channel, in bounded time; one that is closed already, or cannot be, is left alone."""
     if not channel.is_closed:
         await _in_time(channel.close())
-
-
-async def _close_connection(connection: "RobustConnection") -> None:
-    await _in_time(connection.close())
 
 
 async def _in_time(closing: Any) -> None:  # noqa: ANN401 - a coroutine of no interest

@@ -10,7 +10,7 @@ from shared.bus.rabbit.errors import EntityMissing, translate_errors
 from shared.bus.rabbit.link import Link
 from shared.bus.rabbit.topology import Topology
 from shared.bus.rabbit.wire import Outgoing
-from shared.errors import PublishFailed
+from shared.errors import PublishFailed, TopologyMismatch
 
 __all__ = ["RabbitPublisher"]
 
@@ -51,6 +51,8 @@ class RabbitPublisher:
         except EntityMissing:
             self._topology.expire()
             raise
+        except TopologyMismatch as error:  # 406: over the broker's own limit of a message's size
+            raise PublishFailed("refused", str(error)) from error
 
     async def _publish(self, exchange: str, messages: Sequence[Outgoing]) -> None:
         async with self._turn:

@@ -133,6 +133,7 @@ def test_mexc_spot_says_code_zero_and_hides_the_outcome_in_the_text(
         "spot@public.aggre.deals.v3.api@100ms@BTCUSDT",
         "spot@public.kline.v3.api.pb@BTCUSDT@Min2",
         "spot@public.limit.depth.v3.api.pb@BTCUSDT@50",
+        "spot@public.miniTicker.v3.api.pb@BTCUSDT@MARS",
         "nonsense",
     ],
 )
@@ -278,6 +279,15 @@ def test_binance_disconnects_who_asks_too_often() -> None:
     session = opened(venue("binance", "spot", "BTCUSDT"), "/ws")
     outcomes = [ask(session, {"method": "LIST_SUBSCRIPTIONS", "id": n}, at=1 + n / 100) for n in range(6)]
     assert [type(one[0]) for one in outcomes] == [Reply] * 5 + [Close]
+
+
+def test_binance_counts_protocol_pings_as_requests() -> None:
+    session = opened(venue("binance", "spot", "BTCUSDT"), "/ws")
+    for _ in range(5):
+        session.pinged(START_NS)
+    assert later(session, 0.5) == []
+    session.pinged(START_NS)
+    assert [type(action) for action in later(session, 0.5)] == [Close]
 
 
 def test_binance_pings_and_closes_who_does_not_answer() -> None:

@@ -3,7 +3,7 @@ from datetime import UTC, datetime
 import pytest
 
 from services.simulator.engine.candles import window
-from services.simulator.frames import frame, ping, unfinished
+from services.simulator.frames import frame, ping, pong, unfinished
 from services.simulator.instruments import decimal_text
 from tests.unit.simulator.client import instrument
 
@@ -42,7 +42,7 @@ def test_frames_announce_the_length_that_follows(length: int) -> None:
 
 
 def test_a_ping_is_a_control_frame_and_an_unfinished_frame_lacks_bytes() -> None:
-    assert ping(b"17") == b"\x89\x0217"
+    assert (ping(b"17"), pong(b"17")) == (b"\x89\x0217", b"\x8a\x0217")
     assert unfinished(b'{"a', 65_536) == b"\x81\x7f" + (65_536).to_bytes(8, "big") + b'{"a'
 
 

@@ -1,0 +1,24 @@
+"""One node per module for the bus's fault tests, and an empty virtual host on it for every test."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.fault.broker import Broker
+from tests.support.rabbit import RabbitNode, VirtualHosts
+
+
+@pytest.fixture(scope="module")
+def broker_hosts() -> Iterator[VirtualHosts]:
+    with RabbitNode() as node:
+        yield VirtualHosts(node)
+
+
+@pytest.fixture
+def broker(broker_hosts: VirtualHosts) -> Iterator[Broker]:
+    """A node that runs, to kill, pause and alarm."""
+    node = broker_hosts.node
+    node.start()
+    yield Broker(node, broker_hosts.url())
+    if node.running:
+        node.resume()

@@ -1,0 +1,53 @@
+"""The hand-made frames are those of a general encoder."""
+
+import pytest
+from pamqp import body as amqp_body
+from pamqp import commands, frame, header
+
+from shared.bus.rabbit.wire import Outgoing, is_persistent, marshal
+
+FRAME_MAX = 4096
+
+
+@pytest.mark.parametrize("size", [0, 1, FRAME_MAX - 9, FRAME_MAX - 8, FRAME_MAX - 7, 3 * FRAME_MAX])
+@pytest.mark.parametrize(
+    ("exchange", "key", "message_id", "mode", "content_type"),
+    [
+        ("market", "trade.bybit.BTC/USDT", None, 1, "application/json"),
+        ("market", "trade.bybit.币安人生/USDT", None, 1, "application/json"),
+        ("raw", "market.bybit.linear.0", "77", 1, "application/msgpack"),
+        ("raw", "account.bybit.main", "78", 2, "application/msgpack"),
+        ("account", "order.bybit.main", None, 2, "application/json"),
+        ("quarantine", "market", "0", 2, "application/msgpack"),
+        ("market", "", None, 1, "application/json"),
+        ("market", "k" * 255, None, 1, "application/json"),
+    ],
+)
+def test_frames_are_the_protocol_s(
+    exchange: str, key: str, message_id: str | None, mode: int, content_type: str, size: int
+) -> None:
+    body = bytes(range(256)) * (size // 256 + 1)
+    body = body[:size]
+    mandatory = message_id is not None
+    method = commands.Basic.Publish(exchange=exchange, routing_key=key, mandatory=mandatory)
+    properties = commands.Basic.Properties(content_type=content_type, delivery_mode=mode, message_id=message_id)
+    room = FRAME_MAX - 8
+    expected = frame.marshal(method, 7) + frame.marshal(header.ContentHeader(0, size, properties), 7)
+    for start in range(0, size, room):
+        expected += frame.marshal(amqp_body.ContentBody(body[start : start + room]), 7)
+    assert marshal(Outgoing(exchange, key.encode(), body, message_id), 7, FRAME_MAX) == expected
+
+
+@pytest.mark.parametrize(
+    ("exchange", "key", "expected"),
+    [
+        ("raw", b"account.bybit.main", True),
+        ("raw", b"market.account.0", False),
+        ("account", b"order.bybit.main", True),
+        ("market", b"account.bybit.X", False),
+        ("control", b"streams", False),
+        ("quarantine", b"market", True),
+    ],
+)
+def test_only_account_data_and_quarantine_outlive_the_broker(exchange: str, key: bytes, expected: bool) -> None:  # noqa: FBT001
+    assert is_persistent(exchange, key) is expected
