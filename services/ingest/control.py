@@ -2,10 +2,10 @@
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
-from typing import Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, Protocol
 
-from shared.bus.base import Bus
+from shared.bus.base import Bus, Subscriber
 from shared.control import Announcement, ResyncRequest, StreamInfo, decode_control, encode_control
 from shared.errors import BrokerError, ParseError
 from shared.topology import CONTROL, announcement_key, resync_key
@@ -14,7 +14,10 @@ __all__ = ["Announcer", "ResyncListener", "Resyncable"]
 
 log = logging.getLogger(__name__)
 
-CONTROL_DEADLINE_S = 2.0
+CONTROL_DEADLINE_S: Final = 2.0
+RETRY_S: Final = 1.0
+FIRST_S: Final = 0.1
+"""How soon the first streams are announced once there are any."""
 
 
 class Resyncable(Protocol):
@@ -26,21 +29,25 @@ class Resyncable(Protocol):
 
 
 class Announcer:
-    """Tells normalizers, again and again, which streams there are."""
+    """Tells normalizers, again and again, which streams there are by then."""
 
-    def __init__(self, name: str, streams: Sequence[StreamInfo], bus: Bus) -> None:
-        self._body = encode_control(Announcement(name, list(streams)))
+    def __init__(self, name: str, streams: Callable[[], Sequence[StreamInfo]], bus: Bus) -> None:
+        self._name = name
+        self._streams = streams
         self._bus = bus
 
     async def run(self, interval_s: float) -> None:
         """Until cancelled. A broker that is away for now is no reason to stop."""
         publisher = await self._bus.publisher()
         while True:
+            streams = list(self._streams())
             try:
-                await publisher.publish(CONTROL, announcement_key(), self._body, deadline_s=CONTROL_DEADLINE_S)
+                if streams:
+                    body = encode_control(Announcement(self._name, streams))
+                    await publisher.publish(CONTROL, announcement_key(), body, deadline_s=CONTROL_DEADLINE_S)
             except BrokerError as error:
                 log.debug("announcement was not published: %s", error)
-            await asyncio.sleep(interval_s)
+            await asyncio.sleep(interval_s if streams else min(interval_s, FIRST_S))
 
 
 class ResyncListener:
@@ -52,18 +59,26 @@ class ResyncListener:
         self._bus = bus
 
     async def run(self) -> None:
-        """Until cancelled."""
-        subscriber = await self._bus.subscribe(CONTROL, [resync_key(self._exchange)])
-        try:
-            while True:
-                delivery = await subscriber.receive()
+        """Until cancelled. A broker that is away for now is no reason to stop."""
+        while True:
+            try:
+                subscriber = await self._bus.subscribe(CONTROL, [resync_key(self._exchange)])
                 try:
-                    request = decode_control(delivery.body)
-                except ParseError as error:
-                    log.warning("a control message was not understood: %s", error)
-                    continue
-                stream = self._streams.get(request.stream) if isinstance(request, ResyncRequest) else None
-                if stream is not None and isinstance(request, ResyncRequest):
-                    stream.resync(request.feed, request.native_symbol)
-        finally:
-            await subscriber.close()
+                    await self._listen(subscriber)
+                finally:
+                    await subscriber.close()
+            except BrokerError as error:
+                log.warning("resync requests cannot be received: %s", error)
+            await asyncio.sleep(RETRY_S)
+
+    async def _listen(self, subscriber: Subscriber) -> None:
+        while True:
+            delivery = await subscriber.receive()
+            try:
+                request = decode_control(delivery.body)
+            except ParseError as error:
+                log.warning("a control message was not understood: %s", error)
+                continue
+            stream = self._streams.get(request.stream) if isinstance(request, ResyncRequest) else None
+            if stream is not None and isinstance(request, ResyncRequest):
+                stream.resync(request.feed, request.native_symbol)

@@ -1,17 +1,22 @@
 """The instruments of one product: fetched, kept fresh, and ready to be put into streams."""
 
 import asyncio
+import random
 from collections.abc import Callable, Sequence
+from typing import Final
 
 from shared.backoff import Backoff
 from shared.clock import Clock
-from shared.envelope import RestReply
+from shared.envelope import encode_reply
 from shared.errors import ParseError, RequestFailed
-from shared.exchanges.base import Adapter, Endpoints
+from shared.exchanges.base import Adapter, Endpoints, Request
 from shared.instruments import Instrument
 from shared.transport.http import RestClient
 
 __all__ = ["Listing", "resolve"]
+
+MAX_PAGES: Final = 100
+"""The longest paged list (Bybit's linear products) has two."""
 
 
 class Listing:
@@ -34,7 +39,8 @@ class Listing:
         self._failed = failed
         self._lock = asyncio.Lock()
         self._fetched = 0
-        self.replies: Sequence[RestReply] = ()
+        self.replies: Sequence[bytes] = ()
+        """Encoded once for all streams."""
         self.instruments: Sequence[Instrument] = ()
 
     async def refresh(self, max_age_s: float) -> bool:
@@ -49,29 +55,31 @@ class Listing:
             backoff = Backoff(1.0, 60.0)
             while True:
                 try:
-                    replies, instruments = await self._fetch(backoff)
+                    self.replies, self.instruments = await self._fetch()
                 except ParseError as error:
-                    delay = backoff.next(0.5)
+                    delay = backoff.next(random.random())
                     self._failed(RequestFailed(self._endpoints.rest, f"gave no usable instrument list: {error}"), delay)
                     await asyncio.sleep(delay)
                     continue
-                self.replies, self.instruments = replies, instruments
                 self._fetched = self._clock.monotonic()
                 return True
 
-    async def _fetch(self, backoff: Backoff) -> tuple[list[RestReply], list[Instrument]]:
-        replies: list[RestReply] = []
+    async def _fetch(self) -> tuple[list[bytes], list[Instrument]]:
+        replies: list[bytes] = []
         instruments: list[Instrument] = []
         for first in self._adapter.instrument_requests(self._product, self._endpoints):
-            request = first
-            while True:
-                reply = await self._client.get_until(request, backoff, self._failed)
+            request: Request | None = first
+            pages = 0
+            while request is not None:
+                pages += 1
+                if pages > MAX_PAGES:
+                    raise ParseError("too_large", f"the instrument list had more than {MAX_PAGES} pages")
+                reply = await self._client.get_until(request, Backoff(1.0, 60.0), self._failed)
                 instruments += self._adapter.instruments(self._product, reply.body)
-                replies.append(reply)
-                following = self._adapter.next_page(self._product, request, reply.body)
-                if following is None:
-                    break
-                request = following
+                replies.append(encode_reply(reply))
+                request = self._adapter.next_page(self._product, request, reply.body)
+        if not instruments:
+            raise ParseError("missing_field", "the instrument list was empty")
         return replies, instruments
 
 
@@ -82,9 +90,8 @@ def resolve(
 
     ``*`` means every active instrument of the product.
     """
-    active = [instrument for instrument in instruments if instrument.active]
     if "*" in symbols:
-        return active, []
+        return [instrument for instrument in instruments if instrument.active], []
     by_name = {instrument.native_symbol: instrument for instrument in instruments}
     by_name.update({instrument.symbol: instrument for instrument in instruments})
     found: dict[str, Instrument] = {}

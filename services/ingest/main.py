@@ -1,10 +1,10 @@
 """Ingest of one exchange: settings → wiring → run."""
 
 import asyncio
-import logging
 import os
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from contextlib import AsyncExitStack
+from typing import Any, Final
 
 from aiolimiter import AsyncLimiter
 
@@ -15,11 +15,11 @@ from services.ingest.stream import StreamHolder
 from services.ingest.telemetry import IngestTelemetry
 from services.ingest.venue import Venue
 from shared.batching import BatchPolicy
-from shared.bus.base import Bus
+from shared.bus.base import Bus, Publisher
 from shared.circuit import Circuit
 from shared.clock import Clock
 from shared.control import StreamInfo
-from shared.errors import SettingsError
+from shared.errors import BrokerError, SettingsError
 from shared.exchanges import adapter
 from shared.exchanges.base import Adapter, StreamPlan
 from shared.settings import IngestSettings, Settings, Target
@@ -28,13 +28,12 @@ from shared.transport.http import RestClient
 
 __all__ = ["Ingest"]
 
-log = logging.getLogger(__name__)
-
-DRAIN_S = 3.0
+DRAIN_S: Final = 3.0
+REPORT_S: Final = 0.25
 
 
 class Ingest:
-    """All streams of one exchange (its products share permits, circuit and publisher)."""
+    """All streams of one exchange (its products share permits and circuit)."""
 
     def __init__(
         self,
@@ -53,49 +52,64 @@ class Ingest:
         self._clock = clock
         self._telemetry = telemetry
         self._adapter: Adapter = adapter(exchange)
-        self.holders: list[StreamHolder] = []
+        self._permits = Permits(
+            settings.ingest.permits,
+            Circuit(settings.ingest.circuit_failures, int(settings.ingest.circuit_reset_s * 1e9)),
+        )
+        self._tasks = TaskSet(self._crashed)
+        self._feeding: list[asyncio.Task[object]] = []
+        self._outlets: list[Outlet] = []
+        self.streams: dict[str, StreamHolder] = {}
         self.ready = asyncio.Event()
 
     async def run(self, stop: asyncio.Event) -> None:
         """Hold every stream until ``stop``, then let the buffers out.
 
-        Raises SettingsError when no wanted symbol of a product is listed, BrokerError when the bus can't be set up.
+        A product starts when its instrument list is there, whatever becomes of the others. Raises SettingsError when
+        no wanted symbol of a product is listed, BrokerError when the bus can't be set up.
         """
-        ingest = self._settings.ingest
-        circuit = Circuit(ingest.circuit_failures, int(ingest.circuit_reset_s * 1e9))
-        permits = Permits(ingest.permits, circuit)
+        tasks, interval_s = self._tasks, self._settings.ingest.announce_interval_s
         async with AsyncExitStack() as stack:
-            tasks = TaskSet(self._telemetry.telemetry.events.task_crashed)
-            outlets = []
-            for target in self._targets:
-                outlets += await self._open(target, permits, stack)
-            announcer = Announcer(self.name, [self._info(holder.plan) for holder in self.holders], self._bus)
-            listener = ResyncListener(self.exchange, {holder.plan.name: holder for holder in self.holders}, self._bus)
-            tasks.spawn(announcer.run(ingest.announce_interval_s), "announcements")
-            tasks.spawn(listener.run(), "resync requests")
-            for outlet in outlets:
-                tasks.spawn(outlet.run(), "outlet")
-            holding = [tasks.spawn(holder.hold(), "stream") for holder in self.holders]
-            self.ready.set()
+            clients = [await stack.enter_async_context(self._client(target)) for target in self._targets]
+            pairs = zip(self._targets, clients, strict=True)
+            opening = [tasks.spawn(self._open(target, client), "opening") for target, client in pairs]
+            self._feeding += opening
+            tasks.spawn(self._opened(opening), "opening")
+            tasks.spawn(Announcer(self.name, self._infos, self._bus).run(interval_s), "announcements")
+            tasks.spawn(ResyncListener(self.exchange, self.streams, self._bus).run(), "resync_requests")
+            tasks.spawn(self._report(), "reports")
             try:
                 await tasks.first(stop.wait())
             finally:
-                for task in holding:
+                for task in self._feeding:
                     task.cancel()
-                await asyncio.gather(*holding, return_exceptions=True)
-                await asyncio.gather(*(outlet.drain(DRAIN_S) for outlet in outlets))
+                await asyncio.gather(*self._feeding, return_exceptions=True)
+                await asyncio.gather(*(outlet.drain(DRAIN_S) for outlet in self._outlets))
                 await tasks.close()
 
     def problem(self) -> str | None:
         """What keeps this ingest from being ready; None when every stream has its connection."""
         if not self.ready.is_set():
             return "instrument lists are being loaded"
-        down = [holder.plan.name for holder in self.holders if not holder.connected]
+        down = [name for name, holder in self.streams.items() if not holder.connected]
         return f"not connected: {', '.join(down)}" if down else None
 
-    async def _open(self, target: Target, permits: Permits, stack: AsyncExitStack) -> list[Outlet]:
-        limits = self._adapter.limits(target.product)
-        client = await stack.enter_async_context(RestClient(limits, observe=self._telemetry.rest))
+    def _client(self, target: Target) -> RestClient:
+        return RestClient(self._adapter.limits(target.product), observe=self._telemetry.rest)
+
+    def _feed(self, work: Coroutine[Any, Any, object], name: str) -> None:
+        """Start what ends before the buffers are let out."""
+        self._feeding.append(self._tasks.spawn(work, name))
+
+    async def _opened(self, opening: Sequence[asyncio.Task[object]]) -> None:
+        found = await asyncio.gather(*opening)
+        mistakes = [mistake for mistakes in found if isinstance(mistakes, list) for mistake in mistakes]
+        if mistakes:
+            raise SettingsError(mistakes)
+        self.ready.set()
+
+    async def _open(self, target: Target, client: RestClient) -> list[tuple[str, str]]:
+        """Start a product's streams; the mistakes in the settings that leave it without any."""
         listing = Listing(
             self._adapter, target.product, target.endpoints, client, self._clock, self._telemetry.request_failed
         )
@@ -103,27 +117,59 @@ class Ingest:
         instruments, problems = resolve(target.symbols, listing.instruments)
         names = {instrument.native_symbol: instrument.symbol for instrument in instruments}
         self._telemetry.instruments(target.product, len(listing.instruments), problems, names)
+        path = f"exchanges.{target.exchange}.products.{target.product}"
         if not instruments:
-            path = f"exchanges.{target.exchange}.products.{target.product}.symbols"
-            raise SettingsError([(path, f"{symbol} {problem}") for symbol, problem in problems])
+            return [(f"{path}.symbols", f"{symbol} {problem}") for symbol, problem in problems]
         plans = self._adapter.plan(target.product, instruments, target.feeds, target.endpoints, target.streams)
+        if not plans:
+            return [(f"{path}.feeds", "leave nothing to subscribe to")]
+        limits = self._adapter.limits(target.product)
         connects = AsyncLimiter(limits.connections_per_interval, limits.connection_interval_s)
         venue = Venue(self._adapter, listing, client, connects)
         publisher = await self._bus.publisher()
-        outlets = []
-        for plan in plans:
-            info = self._info(plan)
-            await self._bus.declare(info)
-            stream = self._telemetry.stream(plan.name)
-            outlet = Outlet(info, publisher, permits, _outlet_settings(self._settings), self._clock, stream)
-            holder = StreamHolder(venue, plan, outlet, self._settings.ingest, self._clock, stream)
-            self.holders.append(holder)
-            outlets.append(outlet)
-        return outlets
+        holders = [await self._start(venue, plan, publisher) for plan in plans]
+        self._feed(self._keep_fresh(target.product, listing, holders), "instruments")
+        return []
 
-    @staticmethod
-    def _info(plan: StreamPlan) -> StreamInfo:
-        return StreamInfo(plan.exchange, plan.product, "market", plan.name)
+    async def _start(self, venue: Venue, plan: StreamPlan, publisher: Publisher) -> StreamHolder:
+        info = _info(plan)
+        await self._bus.declare(info)
+        stream = self._telemetry.stream(plan.name)
+        outlet = Outlet(info, publisher, self._permits, _outlet_settings(self._settings), self._clock, stream)
+        holder = StreamHolder(venue, plan, outlet, self._settings.ingest, self._clock, stream)
+        self._outlets.append(outlet)
+        self._tasks.spawn(outlet.run(), "outlet")
+        self.streams[plan.name] = holder
+        self._feed(holder.hold(), "stream")
+        return holder
+
+    async def _keep_fresh(self, product: str, listing: Listing, holders: Sequence[StreamHolder]) -> None:
+        """What is listed later must become known sometime, also where nobody asks."""
+        interval_s = self._settings.ingest.instrument_refresh_s
+        while True:
+            await asyncio.sleep(interval_s)
+            if await listing.refresh(interval_s / 2):
+                self._telemetry.instruments_loaded(product, len(listing.instruments))
+                for holder in holders:
+                    holder.inject_instruments()
+
+    async def _report(self) -> None:
+        """An outlet that waits for a permit reports nothing by itself."""
+        while True:
+            await asyncio.sleep(REPORT_S)
+            for outlet in self._outlets:
+                outlet.report()
+
+    def _infos(self) -> list[StreamInfo]:
+        return [_info(holder.plan) for holder in self.streams.values()]
+
+    def _crashed(self, name: str, error: BaseException) -> None:
+        if not isinstance(error, SettingsError | BrokerError):
+            self._telemetry.telemetry.events.task_crashed(name, error)
+
+
+def _info(plan: StreamPlan) -> StreamInfo:
+    return StreamInfo(plan.exchange, plan.product, "market", plan.name)
 
 
 def _outlet_settings(settings: Settings) -> OutletSettings:

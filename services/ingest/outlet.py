@@ -1,11 +1,11 @@
 """From a stream's buffer to the bus: batched, in order, bounded in flight, behind a circuit breaker."""
 
 import asyncio
-from collections.abc import Sequence
 from typing import Final
 
 from msgspec import Struct
 
+from services.ingest.packing import Packer
 from services.ingest.telemetry import StreamTelemetry
 from shared.batching import BatchPolicy, Trigger
 from shared.bus.base import Publisher
@@ -13,26 +13,27 @@ from shared.circuit import Circuit
 from shared.clock import Clock
 from shared.control import StreamInfo
 from shared.envelope import (
-    SCHEMA_VERSION,
     Connected,
-    Envelope,
     Frame,
     FrameKind,
     Mark,
     RestReply,
-    decode_mark,
-    encode_envelope,
+    Shed,
+    ShedItem,
     encode_mark,
     encode_reply,
 )
-from shared.errors import BrokerError
+from shared.errors import BrokerError, PublishFailed
 from shared.exchanges.base import DATA, Route
 from shared.overflow import Entry, FrameBuffer
 from shared.topology import RAW, raw_key
 
 __all__ = ["Outlet", "OutletSettings", "Permits"]
 
-OPEN_CIRCUIT_PAUSE_S: Final = 0.02
+OPEN_CIRCUIT_PAUSE_NS: Final = 20_000_000
+IDLE_NS: Final = 1_000_000_000
+GRACE_S: Final = 1.0
+"""A publisher keeps its deadline itself; one that does not is cut off so much later."""
 
 
 class OutletSettings(Struct, frozen=True):
@@ -51,10 +52,15 @@ class Permits:
     def __init__(self, count: int, circuit: Circuit) -> None:
         self.semaphore = asyncio.Semaphore(count)
         self.circuit = circuit
+        self.in_use = 0
 
 
 class Outlet:
-    """One stream's way out. ``put`` is synchronous and never waits; :meth:`run` does the rest."""
+    """One stream's way out. ``put`` is synchronous and never waits; :meth:`run` does the rest.
+
+    REST replies are never given up for newer frames, so their part of the buffer has a bound of its own: what does not
+    fit is refused, counted and told by a mark.
+    """
 
     def __init__(
         self,
@@ -65,20 +71,22 @@ class Outlet:
         clock: Clock,
         telemetry: StreamTelemetry,
     ) -> None:
-        self._stream = stream
+        self._packer = Packer(stream)
         self._key = raw_key(stream)
         self._publisher = publisher
         self._permits = permits
         self._settings = settings
+        self._policy = settings.policy
         self._clock = clock
         self._telemetry = telemetry
         self._buffer = FrameBuffer(settings.buffer_frames, settings.buffer_bytes, settings.buffer_max_age_ns)
         telemetry.limits(settings.buffer_frames, settings.buffer_bytes)
         self._wake = asyncio.Event()
+        self._finished = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
         self._draining = False
-        self._epoch = 0
-        self._number = 0
+        self._reply_bytes = 0
+        self._refused = 0
         self._received = 0
         self._received_bytes = 0
 
@@ -95,69 +103,102 @@ class Outlet:
 
     def put_reply(self, reply: RestReply) -> None:
         """A REST reply."""
-        self._append(Frame(FrameKind.REST, self._clock.wall(), encode_reply(reply)), DATA)
+        self.put_encoded_reply(encode_reply(reply))
+
+    def put_encoded_reply(self, data: bytes) -> None:
+        """A REST reply, encoded already."""
+        frame = Frame(FrameKind.REST, self._clock.wall(), data)
+        if self._reply_bytes and self._reply_bytes + len(data) > self._settings.buffer_bytes:
+            self._refused += 1
+            self._received += 1
+            self._received_bytes += len(data)
+            self._buffer.note_lost([Entry(frame, DATA, self._clock.monotonic())], "overflow")
+            return
+        self._reply_bytes += len(data)
+        self._append(frame, DATA)
 
     def put_mark(self, mark: Mark) -> None:
         """Something that happened to the stream."""
         self._append(Frame(FrameKind.MARK, self._clock.wall(), encode_mark(mark)), DATA)
 
     def _append(self, frame: Frame, route: Route, epoch: int | None = None) -> None:
-        self._buffer.append(frame, route, self._clock.monotonic(), epoch)
+        buffer, policy = self._buffer, self._policy
+        buffer.append(frame, route, self._clock.monotonic(), epoch)
         self._received += 1
         self._received_bytes += len(frame.data)
-        self._wake.set()
+        # In between a batch is only due by age, for which its timer runs.
+        if buffer.frames == 1 or buffer.frames >= policy.frames or buffer.bytes >= policy.bytes:
+            self._wake.set()
 
     # The publishing side
 
     async def run(self) -> None:
         """Publish until :meth:`drain`; returns when everything is out or given up."""
-        while not (self._draining and not self._buffer.frames and not self._tasks):
-            wait_ns = await self._step()
-            self._report()
-            if wait_ns:
-                await self._wait(wait_ns)
-        self._report()
+        try:
+            while not (self._draining and not self._buffer.frames and not self._tasks):
+                wait_ns = await self._step()
+                self.report()
+                if wait_ns:
+                    await self._wait(wait_ns)
+        finally:
+            self._finished.set()
 
     async def drain(self, deadline_s: float) -> None:
         """Let the rest out; what is still here at the deadline is shed, counted as ``shutdown``."""
         self._draining = True
         self._wake.set()
-        deadline = self._clock.monotonic() + int(deadline_s * 1e9)
-        while self._buffer.frames or self._tasks:
-            if self._clock.monotonic() > deadline:
-                self._buffer.clear("shutdown")
-                for task in self._tasks:
-                    task.cancel()
-                self._wake.set()
-                return
-            await asyncio.sleep(0.005)
+        try:
+            async with asyncio.timeout(deadline_s):
+                await self._finished.wait()
+        except TimeoutError:
+            pass
+        self._buffer.clear("shutdown")
+        tasks = tuple(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        self.report()
+
+    def report(self) -> None:
+        """Bring the metrics up to date; done after every batch, and needed where one waits long."""
+        self._telemetry.received(self._received, self._received_bytes)
+        self._received = self._received_bytes = 0
+        self._telemetry.buffer(self._buffer)
 
     async def _step(self) -> int:
         """One decision; returns how long to wait for more (ns), 0 to go on at once."""
+        self._wake.clear()
         oldest = self._buffer.oldest()
         if oldest is None:
-            self._wake.clear()
-            return 1_000_000_000
+            return IDLE_NS
         now = self._clock.monotonic()
-        self._wake.clear()
-        verdict = self._settings.policy.due(self._buffer.frames, self._buffer.bytes, oldest, len(self._tasks), now)
+        verdict = self._policy.due(self._buffer.frames, self._buffer.bytes, oldest, len(self._tasks), now)
         if not isinstance(verdict, Trigger):
             if not self._draining:
                 return verdict
             verdict = Trigger.DRAIN
-        if not self._permits.circuit.admit(now):
+        if not self._admit(now):
             self._buffer.shed_all("circuit_open")
-            return int(OPEN_CIRCUIT_PAUSE_S * 1e9)
+            return OPEN_CIRCUIT_PAUSE_NS
         await self._permit()
         announced = self._buffer.announced
-        entries = self._buffer.take(self._settings.policy.frames, self._settings.policy.bytes, self._clock.monotonic())
+        entries = self._buffer.take(self._policy.frames, self._policy.bytes, self._clock.monotonic())
         self._telemetry.announced(self._buffer.announced - announced)
         if entries:
             self._launch(entries, verdict)
+            await asyncio.sleep(0)  # a full buffer is many batches, and there are sockets to be read
         else:
             self._permits.circuit.abandoned()
             self._permits.semaphore.release()
         return 0
+
+    def _admit(self, now: int) -> bool:
+        circuit = self._permits.circuit
+        before = circuit.state
+        admitted = circuit.admit(now)
+        if circuit.state is not before:
+            self._telemetry.circuit_changed(circuit)
+        return admitted
 
     async def _permit(self) -> None:
         started = self._clock.monotonic()
@@ -170,57 +211,64 @@ class Outlet:
 
     def _launch(self, entries: list[Entry], trigger: Trigger) -> None:
         taken = self._clock.monotonic()
-        frames = [entry.frame for entry in entries]
-        if entries[0].epoch is not None:
-            frames[0] = self._first_frame(entries[0])
-        info = self._stream
-        envelope = Envelope(
-            SCHEMA_VERSION, info.exchange, info.product, info.plane, info.stream, self._epoch, self._number, frames
-        )
-        self._number += len(frames)
-        body = encode_envelope(envelope)
+        body = self._packer.pack(entries)
         self._telemetry.batch(entries, trigger, len(body), taken)
-        task = asyncio.get_running_loop().create_task(self._publish(body, entries))
+        task = asyncio.get_running_loop().create_task(self._publish(body, entries), name="publish")
         self._tasks.add(task)
         task.add_done_callback(self._done)
+        self._permits.in_use += 1
+        self._telemetry.permits_in_use(self._permits.in_use)
+        if self._reply_bytes:
+            self._replies_left([entry.frame for entry in entries])
 
-    def _first_frame(self, entry: Entry) -> Frame:
-        """The mark that opens an epoch, told how many frames the one before had."""
-        previous, frames = self._epoch, self._number
-        self._epoch, self._number = entry.epoch or 0, 0
-        if not previous:
-            return entry.frame
-        opened = decode_mark(entry.frame.data)
-        if not isinstance(opened, Connected):
-            raise TypeError(f"an epoch was opened by {opened!r}")
-        return Frame(FrameKind.MARK, entry.frame.ts_received, encode_mark(Connected(opened.url, previous, frames)))
+    def _replies_left(self, frames: list[Frame]) -> None:
+        self._reply_bytes -= sum(len(frame.data) for frame in frames if frame.kind is FrameKind.REST)
+        if self._refused and self._reply_bytes <= self._settings.buffer_bytes // 2:
+            refused, self._refused = self._refused, 0
+            self.put_mark(Shed([ShedItem(None, None, "overflow", refused)]))
 
-    async def _publish(self, body: bytes, entries: Sequence[Entry]) -> None:
-        circuit = self._permits.circuit
+    async def _publish(self, body: bytes, entries: list[Entry]) -> None:
+        circuit, deadline_s = self._permits.circuit, self._settings.deadline_s
         started = self._clock.monotonic()
         before = (circuit.state, circuit.failures)
         try:
-            await self._publisher.publish(RAW, self._key, body, deadline_s=self._settings.deadline_s)
-        except BrokerError as error:
-            circuit.failure(self._clock.monotonic())
-            self._buffer.note_lost(list(entries), "publish_failed")
-            self._telemetry.publish_failed(error, len(entries))
-        except BaseException:
+            async with asyncio.timeout(deadline_s + GRACE_S):
+                await self._publisher.publish(RAW, self._key, body, deadline_s=deadline_s)
+        except asyncio.CancelledError:
             circuit.abandoned()
-            self._buffer.note_lost(list(entries), "shutdown")
+            self._buffer.note_lost(entries, "shutdown")
+            self._telemetry.abandoned(len(entries))
             raise
+        except Exception as error:
+            self._failed(error, entries, started)
+            if not isinstance(error, BrokerError | TimeoutError):
+                raise
         else:
             circuit.success()
             self._telemetry.published(len(entries), self._clock.monotonic() - started)
-        if (circuit.state, circuit.failures) != before:
-            self._telemetry.circuit_changed(circuit)
+        finally:
+            if (circuit.state, circuit.failures) != before:
+                self._telemetry.circuit_changed(circuit)
+
+    def _failed(self, error: Exception, entries: list[Entry], started: int) -> None:
+        now = self._clock.monotonic()
+        if isinstance(error, TimeoutError):
+            error = PublishFailed("timeout", "the publisher did not keep its deadline")
+        if isinstance(error, PublishFailed) and error.reason == "refused":
+            self._permits.circuit.abandoned()  # that body is no good; it tells nothing of the broker
+        else:
+            self._permits.circuit.failure(now)
+        self._buffer.note_lost(entries, "publish_failed")
+        self._telemetry.publish_failed(error, len(entries), now - started)
 
     def _done(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         self._permits.semaphore.release()
+        self._permits.in_use -= 1
+        self._telemetry.permits_in_use(self._permits.in_use)
         self._wake.set()
         if not task.cancelled() and (error := task.exception()) is not None:
-            self._telemetry.crashed(error)
+            self._telemetry.crashed("publish", error)
 
     async def _wait(self, nanoseconds: int) -> None:
         try:
@@ -228,8 +276,3 @@ class Outlet:
                 await self._wake.wait()
         except TimeoutError:
             pass
-
-    def _report(self) -> None:
-        self._telemetry.received(self._received, self._received_bytes)
-        self._received = self._received_bytes = 0
-        self._telemetry.buffer(self._buffer)

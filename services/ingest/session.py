@@ -4,23 +4,30 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from aiolimiter import AsyncLimiter
-
+from services.ingest.actions import Actions
 from services.ingest.outlet import Outlet
 from services.ingest.requests import StreamRequests
+from services.ingest.spacing import Spacing
 from services.ingest.telemetry import StreamTelemetry
+from services.ingest.venue import Venue
 from shared.clock import Clock
-from shared.envelope import SubscriptionRejected, SubscriptionSilent
-from shared.errors import StreamClosed, StreamStale
-from shared.exchanges.base import Action, Adapter, FrameClass, Route, Send, StreamPlan, Subscription
+from shared.envelope import Disconnected, SubscriptionRejected, SubscriptionSilent
+from shared.errors import StreamClosed
+from shared.exchanges.base import FrameClass, Route, StreamPlan, Subscription
 from shared.settings import IngestSettings
 from shared.subscriptions import SubscriptionTracker
+from shared.telemetry.tasks import TaskSet
 from shared.transport.websocket import WebSocketStream
 
-__all__ = ["Session"]
+__all__ = ["TOO_LARGE", "Session"]
 
 TICK_S: Final = 0.25
 RESYNC_SPACING_NS: Final = 1_000_000_000
+AGE_SHARE: Final = 0.95
+"""A connection is replaced when so much of what the venue gives it is over."""
+TOO_LARGE: Final = "too_large"
+MESSAGE_TOO_BIG: Final = 1009
+"""RFC 6455 section 7.4.1."""
 
 
 class Session:
@@ -28,7 +35,7 @@ class Session:
 
     def __init__(
         self,
-        adapter: Adapter,
+        venue: Venue,
         plan: StreamPlan,
         tracker: SubscriptionTracker,
         outlet: Outlet,
@@ -37,7 +44,8 @@ class Session:
         telemetry: StreamTelemetry,
         healthy: Callable[[], None],
     ) -> None:
-        self._adapter = adapter
+        self._adapter = venue.adapter
+        self._client = venue.client
         self._plan = plan
         self._tracker = tracker
         self._outlet = outlet
@@ -46,14 +54,15 @@ class Session:
         self._telemetry = telemetry
         self._healthy = healthy
         self._product = plan.product
-        self._limits = adapter.limits(plan.product)
-        self._pace = AsyncLimiter(1, 1 / self._limits.requests_per_second)
-        self._actions: asyncio.Queue[Action] = asyncio.Queue()
+        self._limits = venue.adapter.limits(plan.product)
+        self._actions = Actions(self._limits, tracker, clock)
+        self._resyncs = Spacing(RESYNC_SPACING_NS)
+        self._topics = {subscription.topic: subscription for subscription in plan.subscriptions}
         self._last_data = self._started = clock.monotonic()
         self._had_data = False
+        self._awaits_data = False
         self._closing: str | None = None
-        self._resynced: dict[str, int] = {}
-        self.requests: StreamRequests | None = None
+        self._ended = Disconnected("closed")
 
     def sink(self, data: bytes, binary: bool) -> None:  # noqa: FBT001 - the shape of MessageSink
         """Every message off the socket, synchronously."""
@@ -62,79 +71,80 @@ class Session:
             self._control(route)
             return
         self._last_data = self._clock.monotonic()
+        if not self._had_data and route.feed is not None:  # garbage is no sign that the next connection will do
+            self._had_data = True
+            self._healthy()
         first = self._tracker.frame(route.feed, route.native_symbol)
         if first is not None:
-            self._first_frame(first)
+            self._actions.put(self._adapter.seed(self._plan, first))
         self._outlet.put(data, route, binary=binary)
 
     def subscribe(self) -> None:
         """Ask for everything that is wanted in this epoch."""
         self._request(self._tracker.begin(self._clock.monotonic()))
+        self._look_for_noise()
 
     def resync(self, feed: str, native_symbol: str | None) -> None:
         """Make the venue send what restores a feed of an instrument, at most once a second per topic."""
         now = self._clock.monotonic()
-        self._telemetry.resync_started(feed, native_symbol, "requested")
         for subscription in self._tracker.find(feed, native_symbol):
-            if now - self._resynced.get(subscription.topic, -RESYNC_SPACING_NS) < RESYNC_SPACING_NS:
-                continue
-            self._resynced[subscription.topic] = now
-            self._act(self._adapter.resync(self._plan, subscription))
+            if self._resyncs.ask(subscription.topic, now):
+                self._resync(subscription)
 
-    async def run(self, socket: WebSocketStream, requests: StreamRequests) -> StreamClosed | StreamStale:
+    async def run(self, socket: WebSocketStream) -> Disconnected:
         """Serve the connection until it ends; returns why it did."""
-        self.requests = requests
-        for poll in self._plan.polls:
-            requests.poll(poll)
-        helpers = [
-            asyncio.create_task(self._send_actions(socket, requests), name=f"{self._plan.name} actions"),
-            asyncio.create_task(self._beat(socket), name=f"{self._plan.name} heartbeat"),
-        ]
-        ended = asyncio.create_task(socket.wait_closed(), name=f"{self._plan.name} closed")
+        async with TaskSet(self._telemetry.crashed) as tasks:
+            requests = StreamRequests(self._client, tasks, self._outlet.put_reply, self._telemetry.request_failed)
+            for poll in self._plan.polls:
+                requests.poll(poll)
+            tasks.spawn(self._actions.run(socket, requests), "stream_actions")
+            tasks.spawn(self._beat(socket), "heartbeat")
+            await tasks.first(self._watch(socket))
+        return self._ended
+
+    async def _watch(self, socket: WebSocketStream) -> None:
+        ended = asyncio.ensure_future(socket.wait_closed())
         try:
             while not ended.done():
-                await asyncio.wait({ended, *helpers}, timeout=TICK_S, return_when=asyncio.FIRST_COMPLETED)
-                for helper in helpers:
-                    if helper.done() and not ended.done():
-                        return self._failed(helper)
-                if (verdict := self._look()) is not None and not ended.done():
-                    socket.abort()
-                    return verdict
-            return ended.result()
+                await asyncio.wait((ended,), timeout=TICK_S)
+                verdict = None if ended.done() else self._look()
+                if verdict is not None:
+                    self._ended = verdict
+                    if verdict.reason == "stale":
+                        socket.abort()
+                    return
+            self._ended = _closed(ended.result())
         finally:
-            for task in (*helpers, ended):
-                task.cancel()
-            await asyncio.gather(*helpers, ended, return_exceptions=True)
+            ended.cancel()
 
-    def _failed(self, helper: asyncio.Task[None]) -> StreamClosed:
-        error = helper.exception()
-        if isinstance(error, StreamClosed):
-            return error
-        if error is not None:
-            raise error
-        return StreamClosed(1006, f"{helper.get_name()} ended")
-
-    def _look(self) -> StreamClosed | StreamStale | None:
-        """What the clock says: silent topics, a silent stream, an old connection."""
+    def _look(self) -> Disconnected | None:
+        """What the clock says: silent topics, deferred resyncs, a silent stream, an old connection."""
         now = self._clock.monotonic()
-        for subscription in self._tracker.silent(now, int(self._settings.first_frame_timeout_s * 1e9)):
-            self._say_silent(subscription)
+        self._say_silent(now, self._settings.first_frame_timeout_s)
+        for topic in self._resyncs.due(now):
+            self._resync(self._topics[topic])
         self._telemetry.subscriptions(self._tracker.states())
         if self._closing is not None:
-            return StreamClosed(1012, self._closing)
+            return Disconnected("announced", None, self._closing)
         idle_s = (now - self._last_data) / 1e9
-        if idle_s > self._settings.idle_timeout_s:
-            return StreamStale(f"no data for {idle_s:.0f} s")
+        if self._awaits_data and idle_s > self._settings.idle_timeout_s:
+            self._say_silent(now, 0.0)
+            return Disconnected("stale", None, f"no data for {idle_s:.0f} s")
         age = self._limits.connection_age_s
-        if age is not None and (now - self._started) / 1e9 > age * 0.95:
-            return StreamClosed(1000, "planned: the venue's connection age limit is near")
+        if age is not None and (now - self._started) / 1e9 > age * AGE_SHARE:
+            return Disconnected("planned", None, "the venue's connection age limit is near")
         return None
 
-    def _first_frame(self, subscription: Subscription) -> None:
-        if not self._had_data:
-            self._had_data = True
-            self._healthy()
-        self._act(self._adapter.seed(self._plan, subscription))
+    def _look_for_noise(self) -> None:
+        """Silence is a fault where a topic was asked for that is never quiet for long."""
+        rejected = set(self._tracker.rejected_topics())
+        self._awaits_data = any(not one.quiet and one.topic not in rejected for one in self._plan.subscriptions)
+
+    def _resync(self, subscription: Subscription) -> None:
+        actions = self._adapter.resync(self._plan, subscription)
+        if actions:
+            self._telemetry.resync_started(subscription.feed, subscription.native_symbol, "requested")
+            self._actions.resync(subscription.topic, actions)
 
     def _control(self, route: Route) -> None:
         self._telemetry.control(route.frame_class)
@@ -151,37 +161,31 @@ class Session:
 
     def _request(self, topics: Sequence[str]) -> None:
         if topics:
-            self._act(self._adapter.subscribe(self._plan, topics))
-
-    def _act(self, actions: Sequence[Action]) -> None:
-        for action in actions:
-            self._actions.put_nowait(action)
-
-    async def _send_actions(self, socket: WebSocketStream, requests: StreamRequests) -> None:
-        while True:
-            action = await self._actions.get()
-            if isinstance(action, Send):
-                await self._pace.acquire()
-                self._tracker.sent(action, self._clock.monotonic())
-                await socket.send(action.payload)
-            else:
-                requests.fetch(action.request)
+            self._actions.put(self._adapter.subscribe(self._plan, topics))
 
     async def _beat(self, socket: WebSocketStream) -> None:
         heartbeat = self._adapter.heartbeat(self._product)
         if heartbeat is None:
-            await asyncio.Event().wait()
             return
-        while True:
-            await asyncio.sleep(heartbeat.interval_s)
-            await socket.send(heartbeat.payload)
+        try:
+            while True:
+                await asyncio.sleep(heartbeat.interval_s)
+                await socket.send(heartbeat.payload)
+        except StreamClosed:
+            return  # as in Actions.run
 
-    def _say_silent(self, subscription: Subscription) -> None:
-        topic, feed, symbol = subscription.topic, subscription.feed, subscription.native_symbol
-        self._outlet.put_mark(SubscriptionSilent(topic, feed, symbol, self._settings.first_frame_timeout_s))
-        self._telemetry.subscription_silent(subscription, self._settings.first_frame_timeout_s)
+    def _say_silent(self, now: int, seconds: float) -> None:
+        for one in self._tracker.silent(now, int(seconds * 1e9)):
+            waited_s = seconds or self._settings.idle_timeout_s
+            self._outlet.put_mark(SubscriptionSilent(one.topic, one.feed, one.native_symbol, waited_s))
+            self._telemetry.subscription_silent(one, waited_s)
 
     def _say_rejected(self, subscription: Subscription, reason: str) -> None:
         topic, feed, symbol = subscription.topic, subscription.feed, subscription.native_symbol
         self._outlet.put_mark(SubscriptionRejected(topic, feed, symbol, reason))
         self._telemetry.subscription_rejected(subscription, reason)
+        self._look_for_noise()
+
+
+def _closed(why: StreamClosed) -> Disconnected:
+    return Disconnected(TOO_LARGE if why.code == MESSAGE_TOO_BIG else "closed", why.code, why.reason or None)

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from shared.batching import Trigger
 from shared.circuit import Circuit, CircuitState
+from shared.envelope import Disconnected, FrameKind
 from shared.errors import BrokerError, PublishFailed, RequestFailed, StreamClosed
 from shared.exchanges.base import FrameClass, Subscription
 from shared.overflow import Entry, FrameBuffer
@@ -12,6 +13,8 @@ from shared.telemetry.bundle import Telemetry
 from shared.telemetry.stages import IngestMetrics, PublisherMetrics, RestMetrics, StreamMetrics
 
 __all__ = ["IngestTelemetry", "StreamTelemetry"]
+
+DATA_KINDS = frozenset({FrameKind.TEXT, FrameKind.BINARY})
 
 
 class IngestTelemetry:
@@ -27,8 +30,7 @@ class IngestTelemetry:
         self._waiting: dict[str, int] = {}
         self.symbols: dict[str, str] = {}
         """Unified by native symbol, for labels and lines."""
-        self.circuit_state = CircuitState.CLOSED
-        telemetry.events.circuit_changed(exchange, self.circuit_state, 0)
+        telemetry.events.circuit_changed(exchange, CircuitState.CLOSED, 0)
 
     def stream(self, stream: str) -> "StreamTelemetry":
         """The part of one stream."""
@@ -39,11 +41,15 @@ class IngestTelemetry:
     ) -> None:
         """An instrument list was read and the wanted symbols were looked up in it."""
         self.symbols.update(symbols)
-        self.telemetry.events.instruments_loaded(self.exchange, product, listed)
+        self.instruments_loaded(product, listed)
         for symbol, problem in problems:
             self.telemetry.events.subscription_rejected(
                 self.exchange, f"{self.exchange}.{product}", "all", symbol, problem
             )
+
+    def instruments_loaded(self, product: str, listed: int) -> None:
+        """An instrument list was read."""
+        self.telemetry.events.instruments_loaded(self.exchange, product, listed)
 
     def rest(self, seconds: float) -> None:
         """A REST request was answered after so long."""
@@ -51,7 +57,9 @@ class IngestTelemetry:
 
     def request_failed(self, error: RequestFailed, delay_s: float) -> None:
         """A REST request failed and is tried again after a delay."""
-        outcome = "failed" if error.status is None else f"status_{error.status}"
+        outcome = "timeout" if isinstance(error.__cause__, TimeoutError) else "failed"
+        if error.status is not None:
+            outcome = f"status_{error.status}"
         self.telemetry.events.rest_failed(self.exchange, outcome, error.url, f"{error}; again in {delay_s:.1f} s")
 
     def in_flight(self, stream: str, frames: int) -> None:
@@ -72,7 +80,6 @@ class StreamTelemetry:
         self._metrics = StreamMetrics(ingest.telemetry.metrics, ingest.exchange, stream)
         self._publishing = 0
         self._pool_wait = 0
-        self.last_frame = 0
 
     def received(self, frames: int, size: int) -> None:
         """Frames that entered the buffer since the last call."""
@@ -90,12 +97,18 @@ class StreamTelemetry:
         publisher.batch(len(entries), trigger)
         publisher.body(size)
         self._ingest.metrics.queue_wait(now - entries[0].queued)
-        self._metrics.last_frame(entries[-1].frame.ts_received)
+        newest = next((one.frame for one in reversed(entries) if one.frame.kind in DATA_KINDS), None)
+        if newest is not None:
+            self._metrics.last_frame(newest.ts_received)
         self._publishing += len(entries)
 
     def announced(self, frames: int) -> None:
         """Frames that the buffer itself made (the mark that tells what was shed)."""
         self._ingest.metrics.received(frames, 0)
+
+    def permits_in_use(self, permits: int) -> None:
+        """Envelopes of all streams that are being published."""
+        self._ingest.publisher.in_use(permits)
 
     def published(self, frames: int, duration: int) -> None:
         """An envelope was confirmed after so long (ns)."""
@@ -105,22 +118,27 @@ class StreamTelemetry:
         self._aggregator.publisher(frames, self._pool_wait, duration)
         self._aggregator.pipeline("market", "publish", self._publishing, frames)
 
-    def publish_failed(self, error: BrokerError, frames: int) -> None:
-        """An envelope was not confirmed: its frames are lost."""
+    def publish_failed(self, error: Exception, frames: int, duration: int) -> None:
+        """An envelope was not confirmed, which was known after so long (ns): its frames are lost."""
         self._publishing -= frames
-        reason = error.reason if isinstance(error, PublishFailed) else "unavailable"
+        self._ingest.publisher.net_write(duration)
+        reason = "unavailable" if isinstance(error, BrokerError) else "defect"
+        if isinstance(error, PublishFailed):
+            reason = error.reason
         self._events.publish_failed("ingest", "market", reason, str(error))
+
+    def abandoned(self, frames: int) -> None:
+        """The publish of an envelope was cancelled: its frames are lost."""
+        self._publishing -= frames
 
     def circuit_changed(self, circuit: Circuit) -> None:
         """The breaker is in another state, or its count of failures is another."""
-        if circuit.state is not self._ingest.circuit_state:
-            self._ingest.circuit_state = circuit.state
-            self._events.circuit_changed(self._exchange, circuit.state, circuit.failures)
+        self._events.circuit_changed(self._exchange, circuit.state, circuit.failures)
         self._aggregator.circuit(self._exchange, circuit.state, circuit.failures)
 
-    def crashed(self, error: BaseException) -> None:
-        """A publish ended with a defect."""
-        self._events.task_crashed("publish", error)
+    def crashed(self, task: str, error: BaseException) -> None:
+        """A task ended with a defect."""
+        self._events.task_crashed(task, error)
 
     def buffer(self, buffer: FrameBuffer) -> None:
         """What waits, and what was given up since the last call."""
@@ -151,9 +169,11 @@ class StreamTelemetry:
         """An epoch began."""
         self._events.stream_connected(self._exchange, self._stream, epoch, url)
 
-    def disconnected(self, reason: str, code: int | None, detail: str | None) -> None:
+    def disconnected(self, ended: Disconnected) -> None:
         """An epoch ended."""
-        self._events.stream_disconnected(self._exchange, self._stream, reason, code=code, detail=detail)
+        self._events.stream_disconnected(
+            self._exchange, self._stream, ended.reason, code=ended.code, detail=ended.detail
+        )
 
     def connect_failed(self, error: StreamClosed) -> None:
         """There was no connection to be had."""

@@ -19,11 +19,20 @@ __all__ = ["RestClient"]
 MAX_REPLY: Final = 64 * 1024 * 1024
 """Largest accepted reply in bytes; the longest instrument lists have about 15 MB."""
 
-RETRY_STATUSES: Final = frozenset({403, 418, 429, 500, 502, 503, 504})
+RETRY_STATUSES: Final = frozenset({403, 408, 418, 429, 500, 502, 503, 504})
+
+SLOW_DOWN_STATUSES: Final = frozenset({403, 418, 429})
+"""How venues say that an address asked too much (403: Bybit; 418: Binance, where asking on makes a ban longer)."""
+
+MAX_PAUSE_S: Final = 600.0
 
 
 class RestClient:
-    """REST of one venue within its weight limit (a leaky bucket over ``rest_interval_s``)."""
+    """REST of one venue within its weight limit (a leaky bucket over ``rest_interval_s``).
+
+    An answer that says to slow down holds back every request of this client, for as long as ``Retry-After`` tells or,
+    without that, for a time that grows until one is answered again.
+    """
 
     def __init__(
         self, limits: Limits, *, timeout_s: float = 15.0, observe: Callable[[float], None] | None = None
@@ -33,6 +42,8 @@ class RestClient:
         self._timeout = aiohttp.ClientTimeout(total=timeout_s)
         self._observe = observe
         self._session: aiohttp.ClientSession | None = None
+        self._pauses = Backoff(1.0, 60.0)
+        self._resume = 0.0
 
     async def __aenter__(self) -> Self:
         """Open the session."""
@@ -53,22 +64,26 @@ class RestClient:
         """
         if self._session is None:
             raise RuntimeError("the REST client was used before it was entered")
+        loop = asyncio.get_running_loop()
         await self._limiter.acquire(min(request.weight, self._weight))
-        started = asyncio.get_running_loop().time()
+        if (left := self._resume - loop.time()) > 0:
+            await asyncio.sleep(left)
+        started = loop.time()
         try:
             async with self._session.get(request.url) as response:
-                body = await response.content.read(MAX_REPLY + 1)
-                while not response.content.at_eof() and len(body) <= MAX_REPLY:
-                    body += await response.content.read(MAX_REPLY + 1 - len(body))
-                if len(body) > MAX_REPLY:
-                    raise RequestFailed(request.url, f"was answered with more than {MAX_REPLY} bytes")
-                if response.status in RETRY_STATUSES:
-                    raise RequestFailed(request.url, f"was answered with {response.status}", response.status)
-                if self._observe is not None:
-                    self._observe(asyncio.get_running_loop().time() - started)
-                return RestReply(request.url, response.status, body)
-        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+                body = await _read(response)
+        except (aiohttp.ClientError, OSError, ValueError) as error:  # ValueError: what is no URL or host
             raise RequestFailed(request.url, f"failed: {type(error).__name__}: {error}") from error
+        if response.status in SLOW_DOWN_STATUSES:
+            self._slow_down(response.headers.get("Retry-After", ""))
+        if response.status in RETRY_STATUSES:
+            raise RequestFailed(request.url, f"was answered with {response.status}", response.status)
+        if body is None:
+            raise RequestFailed(request.url, f"was answered with more than {MAX_REPLY} bytes", response.status)
+        self._pauses.healthy()
+        if self._observe is not None:
+            self._observe(loop.time() - started)
+        return RestReply(request.url, response.status, body)
 
     async def get_until(
         self, request: Request, backoff: Backoff, failed: Callable[[RequestFailed, float], None]
@@ -84,3 +99,23 @@ class RestClient:
             else:
                 backoff.healthy()
                 return reply
+
+    def _slow_down(self, retry_after: str) -> None:
+        """RFC 9110 section 10.2.3; venues send seconds, not the date that it may also be."""
+        now = asyncio.get_running_loop().time()
+        if now < self._resume:  # asked before the pause began
+            return
+        asked = float(retry_after) if retry_after.isascii() and retry_after.isdigit() else 0.0
+        self._resume = now + min(MAX_PAUSE_S, asked or self._pauses.next(random.random()))
+
+
+async def _read(response: aiohttp.ClientResponse) -> bytes | None:
+    """The body, None where it is too long."""
+    chunks = []
+    size = 0
+    async for chunk in response.content.iter_any():
+        chunks.append(chunk)
+        size += len(chunk)
+        if size > MAX_REPLY:
+            return None
+    return b"".join(chunks)

@@ -4,26 +4,27 @@ Messages are pushed to a sink as they come off the socket, synchronously: nothin
 no task is woken per message. Text is not decoded: an adapter wants bytes.
 """
 
-import asyncio
-import ssl
 from collections.abc import Callable
 from types import TracebackType
-from typing import Final, Self
+from typing import Any, Final, Self
 
 from websockets.asyncio.client import ClientConnection, connect
-from websockets.exceptions import InvalidHandshake, InvalidURI, WebSocketException
+from websockets.client import ClientProtocol
+from websockets.exceptions import WebSocketException
 from websockets.frames import Frame, Opcode
-from websockets.http11 import Response
-from websockets.protocol import Event, State
+from websockets.protocol import Event
 
 from shared.errors import StreamClosed
 
 __all__ = ["MessageSink", "WebSocketStream"]
 
 MessageSink = Callable[[bytes, bool], None]
-"""Takes a whole message and whether it was binary. It must not raise."""
+"""Takes a whole message and whether it was binary. If it raises, the connection ends."""
 
 MAX_FRAGMENTS: Final = 10_000
+CLOSE_TIMEOUT_S: Final = 1.0
+NO_CLOSE_FRAME: Final = 1006
+"""RFC 6455 section 7.4.1."""
 
 
 def _ignore(data: bytes, binary: bool) -> None:  # noqa: FBT001 - the shape of MessageSink
@@ -34,13 +35,30 @@ def _ignore(data: bytes, binary: bool) -> None:  # noqa: FBT001 - the shape of M
 class _PushConnection(ClientConnection):
     """A connection that hands messages to a sink instead of queueing them for ``recv``."""
 
-    sink: MessageSink = staticmethod(_ignore)
-    _fragments: list[bytes | bytearray | memoryview]
     _binary: bool
+
+    def __init__(self, protocol: ClientProtocol, **options: Any) -> None:  # noqa: ANN401 - the library's, passed on
+        super().__init__(protocol, **options)
+        self._early: list[tuple[bytes, bool]] = []
+        self._fragments: list[bytes | bytearray | memoryview] = []
+        self._ending = False
+        self.sink: MessageSink = self._keep
+
+    def listen(self, sink: MessageSink) -> None:
+        """From now on to this sink, beginning with what came with the handshake's last packet."""
+        early, self._early = self._early, []
+        self.sink = sink
+        try:
+            for data, binary in early:
+                sink(data, binary)
+        except Exception as error:  # noqa: BLE001 - as asyncio does with what data_received() raises
+            self.set_connection_exc(error)
+            self.loop.call_exception_handler({"message": "a message sink raised", "exception": error})
+            self.transport.abort()
 
     def process_event(self, event: Event) -> None:
         """Called by the library for the handshake response, then for each frame."""
-        if isinstance(event, Response) or not isinstance(event, Frame):
+        if not isinstance(event, Frame):
             super().process_event(event)
             return
         opcode = event.opcode
@@ -53,50 +71,72 @@ class _PushConnection(ClientConnection):
         elif opcode is Opcode.CONT:
             self._fragments.append(event.data)
             if event.fin:
-                self.sink(b"".join(self._fragments), self._binary)
-                self._fragments = []
+                message, self._fragments = b"".join(self._fragments), []
+                self.sink(message, self._binary)
             elif len(self._fragments) > MAX_FRAGMENTS:
+                self.set_connection_exc(ValueError(f"a message had more than {MAX_FRAGMENTS} fragments"))
                 self.transport.abort()
         else:
             super().process_event(event)
 
+    def data_received(self, data: bytes) -> None:
+        """Called by the transport. Once a closing handshake began, the TCP connection ends in bounded time.
+
+        The library keeps its own close deadline for callers of ``recv`` and ``send`` only; a peer that sends a close
+        frame and leaves the connection open would be waited for.
+        """
+        super().data_received(data)
+        if self.close_deadline is not None and not self._ending:
+            self._ending = True
+            self.loop.call_at(self.close_deadline, self.transport.abort)
+
+    def why(self) -> StreamClosed:
+        """Why the connection ended: the close frame that came first, or what broke."""
+        protocol = self.protocol
+        sent = protocol.close_sent
+        close = sent if sent is not None and not protocol.close_rcvd_then_sent else protocol.close_rcvd
+        if close is not None:
+            return StreamClosed(close.code, close.reason)
+        broke = self.connection_exc or protocol.parser_exc
+        return StreamClosed(NO_CLOSE_FRAME, "" if broke is None else f"{type(broke).__name__}: {broke}")
+
+    def _keep(self, data: bytes, binary: bool) -> None:  # noqa: FBT001 - the shape of MessageSink
+        self._early.append((data, binary))
+
 
 class WebSocketStream:
-    """A connection as an asynchronous context manager.
+    """A connection as an asynchronous context manager; messages go where :meth:`listen` says.
 
     ``max_size`` bounds a message in bytes (the venue's largest snapshot must fit; more ends the connection with 1009).
     Protocol pings go out every ``ping_interval_s`` and end the connection when unanswered for as long; they are what
     notices a half-open socket where the venue's silence could be legitimate.
     """
 
-    def __init__(
-        self, url: str, sink: MessageSink, *, max_size: int, open_timeout_s: float, ping_interval_s: float | None
-    ) -> None:
-        class Connection(_PushConnection):
-            pass
-
-        Connection.sink = staticmethod(sink)  # on the class: data may come with the handshake's last packet
+    def __init__(self, url: str, *, max_size: int, open_timeout_s: float, ping_interval_s: float | None) -> None:
         self._url = url
-        self._connect = connect(
-            url,
-            create_connection=Connection,
-            max_size=max_size,
-            open_timeout=open_timeout_s,
-            ping_interval=ping_interval_s,
-            ping_timeout=ping_interval_s,
-            close_timeout=1.0,
-            max_queue=None,
-            proxy=None,
-            compression="deflate",
-        )
+        self._max_size = max_size
+        self._open_timeout_s = open_timeout_s
+        self._ping_interval_s = ping_interval_s
         self._connection: _PushConnection | None = None
 
     async def __aenter__(self) -> Self:
         """Connect; raises StreamClosed (code 1006) that says why it could not."""
         try:
-            connection = await self._connect
-        except (OSError, TimeoutError, InvalidHandshake, InvalidURI, WebSocketException, ssl.SSLError) as error:
-            raise StreamClosed(1006, f"connecting to {self._url} failed: {type(error).__name__}: {error}") from error
+            connection = await connect(
+                self._url,
+                create_connection=_PushConnection,
+                max_size=self._max_size,
+                open_timeout=self._open_timeout_s,
+                ping_interval=self._ping_interval_s,
+                ping_timeout=self._ping_interval_s,
+                close_timeout=CLOSE_TIMEOUT_S,
+                max_queue=None,
+                proxy=None,
+                compression="deflate",
+            )
+        except (OSError, ValueError, WebSocketException) as error:  # ValueError: what is no URL or host
+            problem = f"connecting to {self._url} failed: {type(error).__name__}: {error}"
+            raise StreamClosed(NO_CLOSE_FRAME, problem) from error
         if not isinstance(connection, _PushConnection):
             raise TypeError(f"websockets made a {type(connection).__name__}")
         self._connection = connection
@@ -106,41 +146,38 @@ class WebSocketStream:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Close politely for a second, then abort."""
-        connection = self._open
-        connection.sink = _ignore
+        self.leave()
         try:
-            async with asyncio.timeout(1.5):
-                await connection.close()
-        except TimeoutError:
-            connection.transport.abort()
+            await self._open.close()
+        finally:
+            self._open.transport.abort()
+
+    def listen(self, sink: MessageSink) -> None:
+        """Hand every message to ``sink``, those included that came before this call."""
+        self._open.listen(sink)
+
+    def leave(self) -> None:
+        """Hand on nothing from now on."""
+        self._open.sink = _ignore
 
     async def send(self, text: str) -> None:
         """Send one text message; raises StreamClosed."""
         try:
             await self._open.send(text)
         except WebSocketException as error:
-            raise self._closed(str(error)) from error
+            raise self._open.why() from error
 
     async def wait_closed(self) -> StreamClosed:
         """Wait until the connection has ended, whoever ended it; returns why."""
         await self._open.wait_closed()
-        return self._closed("")
+        return self._open.why()
 
     def abort(self) -> None:
         """Drop the TCP connection now, without a closing handshake (the peer may be dead)."""
         self._open.transport.abort()
 
     @property
-    def is_open(self) -> bool:
-        """Whether messages may still come."""
-        return self._open.state is State.OPEN
-
-    @property
     def _open(self) -> _PushConnection:
         if self._connection is None:
             raise RuntimeError("the stream was used before it was entered")
         return self._connection
-
-    def _closed(self, detail: str) -> StreamClosed:
-        connection = self._open
-        return StreamClosed(connection.close_code or 1006, connection.close_reason or detail)
