@@ -8,6 +8,8 @@ what opens an epoch are never given up. Times are monotonic nanoseconds.
 from collections import deque
 from typing import Final
 
+from msgspec import Struct
+
 from shared.envelope import Frame, FrameKind, Shed, ShedItem, encode_mark
 from shared.exchanges.base import DATA, Feed, Overflow, Route
 
@@ -22,19 +24,18 @@ SLACK: Final = 256
 _SHEDDABLE: Final = frozenset({FrameKind.TEXT, FrameKind.BINARY})
 
 
-class Entry:
-    """A waiting frame. ``gone`` once it was taken or given up; ``epoch`` where it is the first of a new one."""
+class Entry(Struct, gc=False, eq=False):
+    """A waiting frame. ``gone`` once it was taken or given up; ``epoch`` where it is the first of a new one.
 
-    __slots__ = ("epoch", "frame", "gone", "life", "queued", "route")
+    ``life`` says which of the buffer's epochs the frame belongs to, counted from 0.
+    """
 
-    def __init__(self, frame: Frame, route: Route, queued: int, epoch: int | None = None, life: int = 0) -> None:
-        self.frame = frame
-        self.epoch = epoch
-        self.route = route
-        self.queued = queued
-        self.life = life
-        """Which of the buffer's epochs the frame belongs to, counted from 0."""
-        self.gone = False
+    frame: Frame
+    route: Route
+    queued: int
+    epoch: int | None = None
+    life: int = 0
+    gone: bool = False
 
 
 class FrameBuffer:

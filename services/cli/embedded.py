@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from msgspec import json, structs
-from rich.console import Console
-from rich.live import Live
 
-from services.cli.errors import UsageError
+from services.cli.choosing import chosen
+from services.cli.connecting import limits_of
+from services.cli.errors import MAX_PORT, UsageError, positive
 from services.cli.process import observed, stop_on_signals
 from services.cli.record import Recorder
-from services.cli.screen import Rates, counts, lines, table
-from services.cli.summary import summary
+from services.cli.screen import Screen
+from services.cli.summary import settled, summary
 from services.cli.watch import MarketWatch
 from services.ingest.main import Ingest
 from services.ingest.telemetry import IngestTelemetry
@@ -34,10 +34,12 @@ from shared.telemetry.tasks import TaskSet
 
 __all__ = ["add_arguments", "run"]
 
-BURST_FIRST_S = 2.0
+BURST_FIRST_S = 0.5
 BURST_EVERY_S = 10.0
 BURST_FOR_S = 5.0
-SETTLE_S = 5.0
+SETTLE_S = 10.0
+SETTLE_EVERY_S = 0.1
+MAX_BURST = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,53 +58,80 @@ class Options:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's arguments."""
-    parser.add_argument("--seconds", type=float, help="end after so many seconds (default: Ctrl-C)")
-    parser.add_argument("--json", action="store_true", help="print one JSON object at the end, nothing else on stdout")
-    parser.add_argument("--live", action="store_true", help="connect to the real venues instead of the simulator")
-    parser.add_argument("--exchange", action="append", default=[], help="only this one; may be given several times")
-    parser.add_argument("--symbols", default="", help="comma-separated unified symbols, instead of the settings'")
-    parser.add_argument(
-        "--burst", type=float, default=1.0, metavar="N", help="volatility bursts of N times the base rate"
+    add = parser.add_argument
+    add("--seconds", type=float, help="end after so many seconds (default: go on until Ctrl-C)")
+    add(
+        "--json",
+        action="store_true",
+        help="print one JSON object at the end, nothing else on stdout (default: a table)",
     )
-    parser.add_argument("--metrics-port", type=int, help="serve /metrics, /livez and /readyz on this port")
-    parser.add_argument("--record", type=Path, metavar="FILE", help="write the raw streams to a capture file")
+    add("--live", action="store_true", help="connect to the real venues (default: the simulator)")
+    add("--exchange", action="append", default=[], help="only this one; may be given several times (default: all)")
+    add(
+        "--symbols",
+        default="",
+        help="comma-separated, unified or the venue's (default: the settings', else the majors)",
+    )
+    add("--burst", type=float, default=1.0, metavar="N", help="bursts of N times the base rate (default: none)")
+    add("--metrics-port", type=int, help="serve /metrics, /livez and /readyz on this port (default: on none)")
+    add("--record", type=Path, metavar="FILE", help="write the raw streams to a capture file (default: don't)")
 
 
 def run(arguments: argparse.Namespace, settings: Settings, telemetry: Telemetry) -> int:
     """0 after an orderly end; raises UsageError, SettingsError."""
-    if arguments.seconds is not None and arguments.seconds <= 0:
-        raise UsageError("--seconds", f"must be positive, {arguments.seconds} was given")
-    if arguments.burst <= 0:
-        raise UsageError("--burst", f"must be positive, {arguments.burst} was given")
-    for name in arguments.exchange:
-        if name not in EXCHANGES:
-            raise UsageError("--exchange", f"{name!r} is no exchange; there are {', '.join(sorted(EXCHANGES))}")
-    symbols = [symbol.strip() for symbol in arguments.symbols.split(",") if symbol.strip()]
-    options = Options(
-        arguments.seconds,
-        arguments.json,
-        arguments.live,
-        arguments.exchange,
-        symbols,
-        arguments.burst,
-        arguments.metrics_port,
-        arguments.record,
-    )
-    result = asyncio.run(Embedded(options, settings, telemetry).run())
+    options = _options(arguments)
+    embedded = Embedded(options, settings, telemetry)
+    result = asyncio.run(embedded.run())
+    if embedded.unread is not None:
+        raise embedded.unread
     if options.as_json:
         sys.stdout.write(json.encode(result).decode() + "\n")
     return 0
 
 
+def _options(arguments: argparse.Namespace) -> Options:
+    if arguments.seconds is not None:
+        positive("--seconds", arguments.seconds)
+    positive("--burst", arguments.burst)
+    if arguments.burst > MAX_BURST:
+        raise UsageError("--burst", f"must be at most {MAX_BURST}, {arguments.burst:g} was given")
+    if arguments.burst != 1 and arguments.live:
+        raise UsageError("--burst", "is for the simulator, not for --live")
+    port = arguments.metrics_port
+    if port is not None and not 0 <= port <= MAX_PORT:
+        raise UsageError("--metrics-port", f"must be 0 (any) to {MAX_PORT}, {port} was given")
+    for name in arguments.exchange:
+        if name not in EXCHANGES:
+            raise UsageError("--exchange", f"{name!r} is no exchange; there are {', '.join(sorted(EXCHANGES))}")
+    symbols = [symbol.strip() for symbol in arguments.symbols.split(",") if symbol.strip()]
+    return Options(
+        arguments.seconds,
+        arguments.json,
+        arguments.live,
+        sorted(set(arguments.exchange)),
+        symbols,
+        arguments.burst,
+        port,
+        arguments.record,
+    )
+
+
 class Embedded:
     """The market plane in one process."""
 
-    def __init__(self, options: Options, settings: Settings, telemetry: Telemetry) -> None:
+    def __init__(
+        self, options: Options, settings: Settings, telemetry: Telemetry, bus: MemoryBus | None = None
+    ) -> None:
         self._options = options
+        self._bus = bus or MemoryBus(limits_of(settings))
         self._settings = settings
         self._clock = SystemClock()
         self._telemetry = telemetry
         self._watch = MarketWatch()
+        source = "live venues" if options.live else "simulator"
+        self._screen = Screen(self._watch, source, options.seconds, quiet=options.as_json)
+        self.unread: BrokenPipeError | None = None
+        """Set when nobody reads standard output any more."""
 
     async def run(self) -> dict[str, Any]:
         """Until the time is over or a signal comes; what it amounted to."""
@@ -113,17 +142,22 @@ class Embedded:
             stop = await stack.enter_async_context(stop_on_signals())
             tasks = await stack.enter_async_context(observed(telemetry, endpoint))
             wanted = await self._targets(stack, tasks)
-            bus = await stack.enter_async_context(MemoryBus())
+            bus = await stack.enter_async_context(self._bus)
             watching = tasks.spawn(self._watch.run(bus), "watch")
             recording = await self._record(bus, tasks)
             normalizer = Normalizer(self._settings, bus, self._clock, NormalizerTelemetry(telemetry))
             ending = asyncio.Event()
             normalizing = tasks.spawn(normalizer.run(ending), "normalizer")
-            ingesting = [tasks.spawn(ingest.run(stop), "ingest") for ingest in self._ingests(wanted, bus)]
-            await tasks.first(self._show(stop))
+            ingests = self._ingests(wanted, bus)
+            ingesting = [tasks.spawn(ingest.run(stop), "ingest") for ingest in ingests]
+            self._report_health(normalizer, ingests)
+            try:
+                await tasks.first(self._screen.show(stop))
+            except BrokenPipeError as error:
+                self.unread = error
             stop.set()
             await asyncio.gather(*ingesting)
-            await self._settle(sorted({target.exchange for target in wanted}))
+            await self._settle()
             ending.set()
             await normalizing
             await recording()
@@ -134,17 +168,19 @@ class Embedded:
         options = self._options
         names = options.exchanges or sorted(EXCHANGES)
         wanted = [target for name in names for target in targets(self._settings, name)]
-        if options.symbols:
-            wanted = [structs.replace(target, symbols=_of_product(target, options.symbols)) for target in wanted]
-            wanted = [target for target in wanted if target.symbols]
         if not wanted:
-            raise UsageError("--exchange/--symbols", "leave nothing to do")
-        if options.live:
-            return wanted
+            raise UsageError("--exchange", f"{', '.join(names)}: nothing of this is enabled in the settings")
+        if not options.live:
+            wanted = await self._simulated(wanted, stack, tasks)
+        return await chosen(wanted, options.symbols, self._clock) if options.symbols else wanted
+
+    async def _simulated(self, wanted: Sequence[Target], stack: AsyncExitStack, tasks: TaskSet) -> list[Target]:
         section = self._settings.simulator
-        simulator = await stack.enter_async_context(Simulator(SimulatorSettings(rate=section.rate, seed=section.seed)))
-        if options.burst != 1:
-            tasks.spawn(_bursts(simulator, options.burst), "bursts")
+        exchanges = tuple(sorted({target.exchange for target in wanted}))
+        venues = SimulatorSettings(rate=section.rate, seed=section.seed, exchanges=exchanges)
+        simulator = await stack.enter_async_context(Simulator(venues))
+        if self._options.burst != 1:
+            tasks.spawn(_bursts(simulator, self._options.burst), "bursts")
         return [
             structs.replace(
                 target,
@@ -177,48 +213,19 @@ class Embedded:
 
         return finish
 
-    async def _settle(self, exchanges: list[str]) -> None:
+    async def _settle(self) -> None:
         """Until everything that ingest published was normalized, and the consumer saw it."""
         deadline = self._clock.monotonic() + int(SETTLE_S * 1e9)
         while self._clock.monotonic() < deadline:
-            now = summary(self._telemetry, self._watch, exchanges)
-            if not now["in_flight"] and self._watch.messages >= now["messages_published"] - self._watch.dropped:
+            if settled(self._telemetry, self._watch):
                 return
-            await asyncio.sleep(0.02)
+            await asyncio.sleep(SETTLE_EVERY_S)
 
-    async def _show(self, stop: asyncio.Event) -> None:
-        loop = asyncio.get_running_loop()
-        end = None if self._options.seconds is None else loop.time() + self._options.seconds
-        terminal = sys.stdout.isatty() and not self._options.as_json
-        console = Console()
-        with Live(console=console, auto_refresh=False, transient=False) if terminal else _Quiet() as live:
-            before, looked = counts(self._watch), loop.time()
-            while not stop.is_set() and (end is None or loop.time() < end):
-                left = 1.0 if end is None else min(1.0, end - loop.time())
-                try:
-                    async with asyncio.timeout(max(left, 0)):
-                        await stop.wait()
-                except TimeoutError:
-                    pass
-                rates = Rates(before, loop.time() - looked)
-                before, looked = counts(self._watch), loop.time()
-                if isinstance(live, Live):
-                    live.update(table(self._watch, rates, self._title()), refresh=True)
-                elif not self._options.as_json:
-                    sys.stdout.write("\n".join(lines(self._watch, rates)) + "\n")
-                    sys.stdout.flush()
-
-    def _title(self) -> str:
-        source = "live venues" if self._options.live else "simulator"
-        return f"Tidegate, {source}: {self._watch.messages:,} messages"
-
-
-class _Quiet:
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, *_: object) -> None:
-        return None
+    def _report_health(self, normalizer: Normalizer, ingests: Sequence[Ingest]) -> None:
+        health = self._telemetry.health
+        health.add("streams", normalizer.problem)
+        for ingest in ingests:
+            health.add(f"ingest {ingest.exchange}", ingest.problem)
 
 
 async def _nothing() -> None:
@@ -230,12 +237,3 @@ async def _bursts(simulator: Simulator, factor: float) -> None:
     while True:
         simulator.burst(factor, BURST_FOR_S)
         await asyncio.sleep(BURST_EVERY_S)
-
-
-def _of_product(target: Target, symbols: Sequence[str]) -> tuple[str, ...]:
-    """The symbols whose form fits a product: spot has no settlement currency."""
-    spot = target.product == "spot"
-    inverse = target.product == "inverse"
-    return tuple(
-        symbol for symbol in symbols if (":" not in symbol) == spot and (spot or ("/USD:" in symbol) == inverse)
-    )

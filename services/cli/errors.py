@@ -1,8 +1,13 @@
 """What the command line answers to arguments that it can't use."""
 
+import math
+from typing import Final
+
 from shared.errors import TidegateError
 
-__all__ = ["UsageError"]
+__all__ = ["MAX_PORT", "UsageError", "positive"]
+
+MAX_PORT: Final = 65_535
 
 
 class UsageError(TidegateError):
@@ -11,3 +16,9 @@ class UsageError(TidegateError):
     def __init__(self, argument: str, problem: str) -> None:
         self.argument = argument
         super().__init__(f"{argument}: {problem}")
+
+
+def positive(argument: str, value: float) -> None:
+    """Raises UsageError for a number of an argument that is not above zero and finite."""
+    if not (math.isfinite(value) and value > 0):
+        raise UsageError(argument, f"must be a positive number, {value:g} was given")

@@ -1,90 +1,165 @@
 """The ``tidegate`` command."""
 
 import argparse
+import io
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TextIO, cast
 
-from services.cli import checking, embedded, local, offline, stages, tapping
 from services.cli.errors import UsageError
 from shared.errors import SettingsError, TidegateError
-from shared.settings import Settings, load, secrets
-from shared.telemetry.bundle import Telemetry
-from shared.telemetry.logs import logging_to
-from shared.telemetry.redact import Redactor
+
+if TYPE_CHECKING:
+    from shared.settings import Settings
+    from shared.telemetry.bundle import Telemetry
 
 __all__ = ["main"]
 
-FAILED = 1
-UNUSABLE = 2
+FAILED: Final = 1
+UNUSABLE: Final = 2
+INTERRUPTED: Final = 130
 
-Command = Callable[[argparse.Namespace, Settings, Telemetry], int]
+
+class Stderr(io.TextIOBase):
+    """Whatever stands for standard error at the moment: a live table prints log lines above itself."""
+
+    def write(self, text: str) -> int:
+        """Pass on."""
+        return sys.stderr.write(text)
+
+    def flush(self) -> None:
+        """Pass on."""
+        sys.stderr.flush()
+
+
+class Command(NamedTuple):
+    """Where a command is: ``add(parser)`` and ``run(arguments, settings, telemetry)`` in a module of this package."""
+
+    help: str
+    module: str
+    add: str = "add_arguments"
+    run: str = "run"
+
+
+COMMANDS: Final = {
+    "run": Command("the whole market plane in one process, no broker needed", "embedded"),
+    "up": Command("the stages as processes on RabbitMQ", "local"),
+    "ingest": Command("hold the streams of one exchange, publish raw frames", "stages", "add_ingest", "run_ingest"),
+    "normalizer": Command(
+        "consume raw frames, publish canonical messages", "stages", "add_normalizer", "run_normalizer"
+    ),
+    "simulator": Command("the simulated venues", "stages", "add_simulator", "run_simulator"),
+    "normalize": Command("offline: raw frames in, canonical messages out", "offline"),
+    "record": Command("raw streams from the broker to a capture file", "tapping", "add_record", "run_record"),
+    "replay": Command("a capture file through the normalizer", "tapping", "add_replay", "run_replay"),
+    "tap": Command("canonical messages live from the broker", "tapping", "add_tap", "run_tap"),
+    "check": Command("settings, broker, topology: what is wrong and where", "checking"),
+}
+WITHOUT_SETTINGS: Final = frozenset({"normalize"})
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command.
 
     0 when it did what it should, 1 when it failed, 2 for unusable arguments or settings, 3 (normalize, replay) when
-    frames were rejected. Data goes to standard output, everything else to standard error.
+    frames were rejected. Data goes to standard output, everything else to standard error. A reader who has had enough
+    (``| head``) ends a command without a complaint.
     """
-    arguments = _parser().parse_args(argv)
+    given = sys.argv[1:] if argv is None else argv
+    arguments = _parser(given).parse_args(given)
     try:
-        if arguments.command == "normalize":
-            return offline.run(arguments)
-        settings = load(arguments.config)
-        level = "DEBUG" if arguments.verbose else settings.telemetry.log_level
-        telemetry = Telemetry()
-        redactor = Redactor()
-        for secret in secrets(settings):
-            redactor.add(secret)
-        with logging_to(
-            sys.stderr,
-            level=level,
-            as_json=settings.telemetry.log_format == "json",
-            redactor=redactor,
-            dropped=telemetry.metrics.log_records_dropped,
-            errors=telemetry.metrics.log_errors,
-        ):
-            command: Command = arguments.run
-            return command(arguments, settings, telemetry)
+        status = _run(arguments)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _let_go()
+        return 0
     except (UsageError, SettingsError) as error:
         mistakes = error.mistakes if isinstance(error, SettingsError) else [(error.argument, str(error))]
         for path, problem in mistakes:
-            sys.stderr.write(f"tidegate: {problem if problem.startswith(path) else f'{path}: {problem}'}\n")
+            _say(problem if problem.startswith(path) else f"{path}: {problem}")
         return UNUSABLE
     except (TidegateError, OSError) as error:
         if arguments.verbose:
             raise
-        sys.stderr.write(f"tidegate: {error}\n")
-        return FAILED
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _say(f"{error.filename}: {error.strerror}" if isinstance(error, OSError) and error.filename else str(error))
         return FAILED
     except KeyboardInterrupt:
-        return 130
+        return INTERRUPTED
+    return status
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="tidegate", description="Real-time market-data gateway.")
-    parser.add_argument("--config", type=Path, help="settings file (TIDEGATE_CONFIG; default: tidegate.toml if there)")
-    parser.add_argument("-v", "--verbose", action="store_true", help="debug log lines, and tracebacks of failures")
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for name, text, add, run in (
-        ("run", "the whole market plane in one process, no broker needed", embedded.add_arguments, embedded.run),
-        ("up", "the stages as processes on RabbitMQ", local.add_arguments, local.run),
-        ("ingest", "hold the streams of one exchange, publish raw frames", stages.add_ingest, stages.run_ingest),
-        ("normalizer", "consume raw frames, publish canonical messages", stages.add_normalizer, stages.run_normalizer),
-        ("simulator", "the simulated venues", stages.add_simulator, stages.run_simulator),
-        ("normalize", "offline: raw frames in, canonical messages out", offline.add_arguments, None),
-        ("record", "raw streams from the broker to a capture file", tapping.add_record, tapping.run_record),
-        ("replay", "a capture file through the normalizer", tapping.add_replay, tapping.run_replay),
-        ("tap", "canonical messages live from the broker", tapping.add_tap, tapping.run_tap),
-        ("check", "settings, broker, topology: what is wrong and where", checking.add_arguments, checking.run),
+def _run(arguments: argparse.Namespace) -> int:
+    command = COMMANDS[arguments.command]
+    run = getattr(import_module(f"services.cli.{command.module}"), command.run)
+    if arguments.command in WITHOUT_SETTINGS:
+        return int(run(arguments))
+    from shared.settings import load
+    from shared.telemetry.bundle import Telemetry
+
+    settings = load(arguments.config)
+    telemetry = Telemetry()
+    with _logging(arguments, settings, telemetry):
+        return int(run(arguments, settings, telemetry))
+
+
+@contextmanager
+def _logging(arguments: argparse.Namespace, settings: "Settings", telemetry: "Telemetry") -> Iterator[None]:
+    from shared.settings import secrets
+    from shared.telemetry.logs import logging_to
+    from shared.telemetry.redact import Redactor
+
+    redactor = Redactor()
+    for secret in secrets(settings):
+        redactor.add(secret)
+    with logging_to(
+        cast("TextIO", Stderr()),
+        level=_level(arguments, settings),
+        as_json=settings.telemetry.log_format == "json",
+        redactor=redactor,
+        dropped=telemetry.metrics.log_records_dropped,
+        errors=telemetry.metrics.log_errors,
     ):
-        command = commands.add_parser(name, help=text, description=text)
-        add(command)
-        command.set_defaults(run=run, command=name)
+        yield
+
+
+def _level(arguments: argparse.Namespace, settings: "Settings") -> str:
+    """Those who watch ``run`` on a terminal look at its table; the lines of every second would only push it away."""
+    if arguments.verbose:
+        return "DEBUG"
+    chosen = "log_level" in settings.telemetry.model_fields_set
+    if arguments.command == "run" and not chosen and sys.stderr.isatty():
+        return "WARNING"
+    return settings.telemetry.log_level
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(f"tidegate: {' '.join(text.split())}\n")
+
+
+def _let_go() -> None:
+    """Nobody reads any more: what is still buffered must not fail once more while the interpreter ends."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in (sys.stdout, sys.stderr):
+        os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)
+
+
+def _parser(given: Sequence[str]) -> argparse.ArgumentParser:
+    """The parser; arguments only of commands that are named, so that help is there at once."""
+    parser = argparse.ArgumentParser(prog="tidegate", description="Real-time market-data gateway.")
+    parser.add_argument(
+        "--config", type=Path, help="settings file (default: TIDEGATE_CONFIG, else tidegate.toml where there is one)"
+    )
+    parser.add_argument("-v", "--verbose", action="store_true", help="debug log lines, and tracebacks of failures")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND", dest="command")
+    for name, command in COMMANDS.items():
+        one: Any = commands.add_parser(name, help=command.help, description=command.help)
+        if name in given:
+            getattr(import_module(f"services.cli.{command.module}"), command.add)(one)
     return parser
 
 

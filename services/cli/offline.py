@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Final
 from urllib.parse import parse_qs, urlsplit
 
 from msgspec import DecodeError, Raw, Struct, json
@@ -16,32 +16,51 @@ from services.cli.bundled import bundled
 from services.cli.errors import UsageError
 from shared.envelope import Frame, FrameKind, RestReply, encode_reply
 from shared.errors import ParseError, TidegateError
-from shared.exchanges import adapter
+from shared.exchanges import EXCHANGES, adapter
 from shared.exchanges.base import Adapter, Feed, Fetch, FrameClass, Resync
-from shared.instruments import InstrumentTable
+from shared.instruments import Instrument, InstrumentTable
 from shared.messages import encode_messages
 from shared.normalizing import Outcome, StreamNormalizer
 
 __all__ = ["add_arguments", "run"]
 
-REJECTED = 3
+REJECTED: Final = 3
+MAX_LINE: Final = 64 * 1024 * 1024
+"""Bytes; a longer line is rejected and left out up to its end, so that one that never ends can't fill the memory."""
+
+PRODUCTS: Final = "spot, linear, inverse (bybit); spot, futures (mexc); spot, usdm (binance)"
+"""Not asked of the adapters: that would import them all."""
 
 
-class RecordedReply(Struct):
-    """One line of a ``--rest`` file; further fields are ignored."""
+class _ReplyLine(Struct):
+    """One line of a ``--rest`` file: the body as JSON or, in a string, as text; further fields are ignored."""
 
     url: str
     body: Raw
     status: int = 200
 
+    def reply(self) -> RestReply:
+        body = bytes(self.body)
+        return RestReply(self.url, self.status, json.decode(body, type=str).encode() if body[:1] == b'"' else body)
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's arguments."""
-    parser.add_argument("--exchange", required=True, help="bybit, mexc or binance")
-    parser.add_argument("--product", required=True, help="spot, linear, inverse, futures, usdm")
-    parser.add_argument("--instruments", type=Path, help="the venue's instrument list (a REST reply body, or several)")
-    parser.add_argument("--rest", type=Path, help='REST replies, {"url", "body"} a line, taken when the stream asks')
-    parser.add_argument("--base64", action="store_true", help="lines are base64 of binary frames")
+    parser.add_argument("--exchange", required=True, help=f"one of {', '.join(sorted(EXCHANGES))}")
+    parser.add_argument("--product", required=True, help=PRODUCTS)
+    parser.add_argument(
+        "--instruments",
+        type=Path,
+        metavar="FILE",
+        help="the venue's instrument list: its REST reply, one page a line (default: a bundled list of the majors)",
+    )
+    parser.add_argument(
+        "--rest",
+        type=Path,
+        metavar="FILE",
+        help='REST replies, {"url", "body"} a line, each taken once, when the stream asks (default: none)',
+    )
+    parser.add_argument("--base64", action="store_true", help="lines are base64 of binary frames (default: text)")
     parser.add_argument("file", nargs="?", default="-", help="one raw frame a line; - is standard input (default)")
 
 
@@ -60,14 +79,15 @@ def run(arguments: argparse.Namespace) -> int:
     replies = [] if arguments.rest is None else _load_replies(arguments.rest)
     offline = Offline(venue, arguments.product, instruments, replies)
     with _opened(arguments.file) as lines:
-        return offline.run(lines, sys.stdout.buffer, sys.stderr.buffer, encoded=arguments.base64)
+        live = not lines.seekable()
+        return offline.run(lines, sys.stdout.buffer, sys.stderr.buffer, encoded=arguments.base64, live=live)
 
 
 class Offline:
     """One stream from its first line to its last, its state kept from line to line."""
 
     def __init__(
-        self, venue: Adapter, product: str, instruments: InstrumentTable, replies: Sequence[RecordedReply]
+        self, venue: Adapter, product: str, instruments: InstrumentTable, replies: Sequence[RestReply]
     ) -> None:
         self._venue = venue
         self._product = product
@@ -77,13 +97,10 @@ class Offline:
         self._frame = 0
         self._seen: set[tuple[str, str]] = set()
 
-    def run(self, lines: Iterator[bytes] | BinaryIO, out: BinaryIO, errors: BinaryIO, *, encoded: bool) -> int:
-        """Normalize every line; blank ones are skipped."""
+    def run(self, lines: BinaryIO, out: BinaryIO, errors: BinaryIO, *, encoded: bool, live: bool) -> int:
+        """Normalize every line; blank ones are skipped. ``live``: what came of a line is written before the next."""
         rejected = False
-        for number, raw in enumerate(lines, start=1):
-            line = raw.rstrip(b"\r\n")
-            if not line.strip():
-                continue
+        for number, line in enumerate(_lines(lines), start=1):
             outcomes, problems = self._line(line, encoded=encoded)
             for outcome in outcomes:
                 out.writelines(encode_messages([message])[1:-1] + b"\n" for message in outcome.output.messages)
@@ -91,11 +108,18 @@ class Offline:
             for code, detail in problems:
                 rejected = True
                 errors.write(json.encode({"line": number, "code": code, "detail": detail}) + b"\n")
+            if live:
+                out.flush()
+            if problems:
+                errors.flush()
         out.flush()
-        errors.flush()
         return REJECTED if rejected else 0
 
     def _line(self, line: bytes, *, encoded: bool) -> tuple[list[Outcome], list[tuple[str, str]]]:
+        if not line.strip():
+            return [], []
+        if len(line) > MAX_LINE:
+            return [], [("too_large", f"the line was longer than {MAX_LINE} bytes")]
         kind = FrameKind.TEXT
         if encoded:
             try:
@@ -132,13 +156,12 @@ class Offline:
             reply = self._reply_to(pending.pop(0))
             if reply is None:
                 continue
-            body = bytes(reply.body)
-            outcome = self._feed(FrameKind.REST, encode_reply(RestReply(reply.url, reply.status, body)))
+            outcome = self._feed(FrameKind.REST, encode_reply(reply))
             outcomes.append(outcome)
             pending += outcome.output.resyncs
         return outcomes
 
-    def _reply_to(self, wish: Resync) -> RecordedReply | None:
+    def _reply_to(self, wish: Resync) -> RestReply | None:
         wanted = list(self._requests(wish))
         for index, reply in enumerate(self._replies):
             if any(_same_request(reply.url, url) for url in wanted):
@@ -161,6 +184,15 @@ class Offline:
                 yield from (action.request.url for action in actions if isinstance(action, Fetch))
 
 
+def _lines(file: BinaryIO) -> Iterator[bytes]:
+    """The lines without their ends; of one that is too long just enough to tell."""
+    while line := file.readline(MAX_LINE + 2):
+        rest = line
+        while len(rest) == MAX_LINE + 2 and not rest.endswith(b"\n"):
+            rest = file.readline(MAX_LINE + 2)
+        yield line.rstrip(b"\r\n")
+
+
 def _same_request(recorded: str, wanted: str) -> bool:
     """Whether two URLs ask for the same thing: path and symbol agree, whatever host and limit."""
     one, other = urlsplit(recorded), urlsplit(wanted)
@@ -168,23 +200,34 @@ def _same_request(recorded: str, wanted: str) -> bool:
 
 
 def _load_instruments(venue: Adapter, product: str, path: Path) -> InstrumentTable:
-    body = _read("--instruments", path)
+    """The file is one reply body, or one a line where the venue sends its list in pages."""
+    data = _read("--instruments", path)
+    pages = [line for line in data.splitlines() if line.strip()]
     try:
-        table = InstrumentTable(venue.instruments(product, body))
+        found = venue.instruments(product, data)
+    except ParseError as error:
+        if len(pages) < 2:
+            raise UsageError("--instruments", f"{path} is no instrument list of {venue.name}: {error}") from error
+        found = [instrument for page in pages for instrument in _page(venue, product, path, page)]
+    if not found:
+        raise UsageError("--instruments", f"{path} lists no instrument of {venue.name} {product}")
+    return InstrumentTable(found)
+
+
+def _page(venue: Adapter, product: str, path: Path, page: bytes) -> Sequence[Instrument]:
+    try:
+        return venue.instruments(product, page)
     except ParseError as error:
         raise UsageError("--instruments", f"{path} is no instrument list of {venue.name}: {error}") from error
-    if not len(table):
-        raise UsageError("--instruments", f"{path} lists no instrument of {venue.name} {product}")
-    return table
 
 
-def _load_replies(path: Path) -> list[RecordedReply]:
+def _load_replies(path: Path) -> list[RestReply]:
     replies = []
     for number, line in enumerate(_read("--rest", path).splitlines(), start=1):
         if not line.strip():
             continue
         try:
-            replies.append(json.decode(line, type=RecordedReply))
+            replies.append(json.decode(line, type=_ReplyLine).reply())
         except DecodeError as error:
             raise UsageError("--rest", f'{path} line {number} is no {{"url", "body"}}: {error}') from error
     return replies

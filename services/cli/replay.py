@@ -15,26 +15,27 @@ from shared.capture import read
 from shared.clock import Clock
 from shared.control import StreamInfo
 from shared.envelope import decode_envelope
-from shared.errors import BrokerUnavailable, CaptureError
+from shared.errors import BrokerUnavailable, CaptureError, ParseError
 from shared.quarantine import decode_record
 from shared.settings import Settings
-from shared.topology import MARKET, QUARANTINE
+from shared.topology import CONTROL, MARKET, QUARANTINE
 
 __all__ = ["replay"]
 
 
 async def replay(
     path: Path, speed: float, settings: Settings, clock: Clock, telemetry: NormalizerTelemetry, bus: Bus | None
-) -> bool:
-    """Play a file; whether no frame was rejected. ``speed`` 0 is as fast as it goes, 1 the recorded pace.
+) -> None:
+    """Play a file. ``speed`` 0 is as fast as it goes, 1 the recorded pace.
 
     With a bus (entered already) messages go to it; without, they go to standard output (JSON, one a line) and
     rejections to standard error. Raises CaptureError where the file is damaged, after all before that place was played.
     """
     with path.open("rb") as file:
         source = _FileConsumer(read(file), speed, clock)
-        printer = _Printer(sys.stdout.buffer, sys.stderr.buffer)
-        publisher: Publisher = printer if bus is None else await bus.publisher()
+        publisher: Publisher = _Printer(sys.stdout.buffer, sys.stderr.buffer)
+        if bus is not None:
+            publisher = _Playback(await bus.publisher())
         session = Session(source, publisher, settings, clock, telemetry)
         try:
             await session.run()
@@ -43,7 +44,6 @@ async def replay(
                 raise CaptureError(f"{path} {source.error}") from source.error
             if not source.ended:
                 raise
-        return printer.rejected == 0
 
 
 class _FileConsumer:
@@ -65,9 +65,10 @@ class _FileConsumer:
         deliveries: list[Delivery] = []
         try:
             for body in self._bodies:
-                deliveries.append(Delivery("replay", body, 0, False, self._clock.monotonic()))
                 if self._speed:
                     await self._pace(body)
+                deliveries.append(Delivery("replay", body, 0, False, self._clock.monotonic()))
+                if self._speed:
                     break
                 if len(deliveries) >= limit:
                     break
@@ -86,12 +87,39 @@ class _FileConsumer:
         """The file is closed by whoever opened it."""
 
     async def _pace(self, body: bytes) -> None:
-        received = decode_envelope(body).frames[0].ts_received
+        try:
+            frames = decode_envelope(body).frames
+        except ParseError:
+            return  # the normalizer says what is wrong with it
+        if not frames:
+            return
+        received = frames[0].ts_received
         now = self._clock.monotonic()
         if self._began is None:
             self._began = (received, now)
         due = self._began[1] + int((received - self._began[0]) / self._speed)
         await asyncio.sleep(max(0, due - now) / 1e9)
+
+
+class _Playback:
+    """A publisher on a bus that asks no ingest for anything: what is played is over."""
+
+    def __init__(self, publisher: Publisher) -> None:
+        self._publisher = publisher
+
+    @property
+    def blocked(self) -> str | None:
+        """As the bus has it."""
+        return self._publisher.blocked
+
+    async def publish(self, exchange: str, key: str, body: bytes, *, deadline_s: float) -> None:
+        """All but control messages."""
+        if exchange != CONTROL:
+            await self._publisher.publish(exchange, key, body, deadline_s=deadline_s)
+
+    async def publish_batch(self, exchange: str, messages: Sequence[tuple[str, bytes]], *, deadline_s: float) -> None:
+        """As the bus does it: control messages don't come in batches."""
+        await self._publisher.publish_batch(exchange, messages, deadline_s=deadline_s)
 
 
 class _Printer:
@@ -100,7 +128,6 @@ class _Printer:
     def __init__(self, out: BinaryIO, errors: BinaryIO) -> None:
         self._out = out
         self._errors = errors
-        self.rejected = 0
 
     @property
     def blocked(self) -> str | None:
@@ -118,7 +145,6 @@ class _Printer:
             if exchange == MARKET:
                 self._out.writelines(bytes(item) + b"\n" for item in json.decode(body, type=list[Raw]))
             elif exchange == QUARANTINE:
-                self.rejected += 1
                 record = decode_record(body)
                 fields = {
                     "stream": record.stream,

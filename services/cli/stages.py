@@ -5,7 +5,7 @@ import asyncio
 import sys
 
 from services.cli.connecting import rabbit
-from services.cli.errors import UsageError
+from services.cli.errors import MAX_PORT, UsageError, positive
 from services.cli.process import observed, stop_on_signals
 from services.ingest.main import Ingest
 from services.ingest.telemetry import IngestTelemetry
@@ -64,21 +64,27 @@ async def _normalizer(settings: Settings, telemetry: Telemetry) -> None:
     async with stop_on_signals() as stop, observed(telemetry, settings.telemetry), bus:
         normalizer = Normalizer(settings, bus, SystemClock(), NormalizerTelemetry(telemetry))
         telemetry.health.add("broker", lambda: None if bus.connected else "not connected")
-        telemetry.health.add("streams", lambda: None if normalizer.consuming else "no stream was announced yet")
+        telemetry.health.add("streams", normalizer.problem)
         await normalizer.run(stop)
 
 
 def add_simulator(parser: argparse.ArgumentParser) -> None:
     """Arguments of ``simulator``."""
-    parser.add_argument("--port", type=int, help="listen here instead of the settings' port")
-    parser.add_argument("--host", help="listen on this address instead of the settings'")
-    parser.add_argument("--rate", type=float, help="orders and cancels per second and instrument")
-    parser.add_argument("--burst", type=float, default=0.0, metavar="N", help="every 30 s, N times the rate for 5 s")
+    add = parser.add_argument
+    add("--port", type=int, help="listen here, 0 is any free one (default: the settings' simulator.port)")
+    add("--host", help="listen on this address (default: the settings' simulator.host)")
+    add("--rate", type=float, help="orders and cancels per second and instrument (default: the settings')")
+    add("--burst", type=float, metavar="N", help="every 30 s, N times the rate for 5 s (default: never)")
 
 
 def run_simulator(arguments: argparse.Namespace, settings: Settings, telemetry: Telemetry) -> int:
     """Until SIGTERM."""
     del telemetry
+    for name in ("rate", "burst"):
+        if getattr(arguments, name) is not None:
+            positive(f"--{name}", getattr(arguments, name))
+    if arguments.port is not None and not 0 <= arguments.port <= MAX_PORT:
+        raise UsageError("--port", f"must be 0 (any) to {MAX_PORT}, {arguments.port} was given")
     asyncio.run(_simulator(arguments, settings))
     return 0
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from msgspec import DecodeError, Raw, json
 
 from services.cli.connecting import rabbit
-from services.cli.errors import UsageError
+from services.cli.errors import UsageError, positive
 from services.cli.process import stop_on_signals
 from services.cli.record import Recorder
 from services.cli.replay import replay
@@ -32,8 +32,10 @@ def add_tap(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "pattern", nargs="*", default=["#"], help="routing key patterns, e.g. 'trade.bybit.*' (default: all)"
     )
-    parser.add_argument("--json", action="store_true", help="the messages as they are, one a line")
-    parser.add_argument("--count", type=int, help="end after so many messages")
+    parser.add_argument(
+        "--json", action="store_true", help="the messages as they are, one a line (default: for people)"
+    )
+    parser.add_argument("--count", type=int, metavar="N", help="end after N messages (default: go on until Ctrl-C)")
 
 
 def run_tap(arguments: argparse.Namespace, settings: Settings, telemetry: Telemetry) -> int:
@@ -65,15 +67,15 @@ async def _print(subscriber: Subscriber, count: int | None, *, as_json: bool) ->
         delivery = await subscriber.receive()
         try:
             if as_json:
-                texts = [bytes(item).decode() for item in json.decode(delivery.body, type=list[Raw])]
+                texts = [bytes(item) for item in json.decode(delivery.body, type=list[Raw])]
             else:
-                texts = [_line(message) for message in decode_messages(delivery.body)]
+                texts = [_line(message).encode() for message in decode_messages(delivery.body)]
         except DecodeError as error:
             sys.stderr.write(f"tidegate: a message of {delivery.key} was not understood: {error}\n")
             continue
         texts = texts if left is None else texts[:left]
-        sys.stdout.write("".join(f"{text}\n" for text in texts))
-        sys.stdout.flush()
+        sys.stdout.buffer.writelines(text + b"\n" for text in texts)
+        sys.stdout.buffer.flush()
         left = None if left is None else left - len(texts)
 
 
@@ -100,12 +102,14 @@ def add_record(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--stream", action="append", default=[], help="stream name or pattern (default: all market streams)"
     )
-    parser.add_argument("--seconds", type=float, help="end after so many seconds (default: Ctrl-C)")
+    parser.add_argument("--seconds", type=float, help="end after so many seconds (default: go on until Ctrl-C)")
 
 
 def run_record(arguments: argparse.Namespace, settings: Settings, telemetry: Telemetry) -> int:
-    """Record until stopped."""
+    """Record until stopped; 1 when the recording misses something."""
     del telemetry
+    if arguments.seconds is not None:
+        positive("--seconds", arguments.seconds)
     patterns = [f"market.{stream}" for stream in arguments.stream] or ["market.#"]
     return asyncio.run(_record(settings, arguments.file, patterns, arguments.seconds))
 
@@ -127,18 +131,18 @@ def add_replay(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--speed", type=float, default=0.0, metavar="X", help="1: as recorded; 0 (default): as fast as possible"
     )
-    parser.add_argument("--broker", action="store_true", help="publish on the broker instead of printing")
+    parser.add_argument("--broker", action="store_true", help="publish on the broker (default: print)")
 
 
 def run_replay(arguments: argparse.Namespace, settings: Settings, telemetry: Telemetry) -> int:
     """Play a file; 3 when frames were rejected."""
-    if arguments.speed < 0:
-        raise UsageError("--speed", f"must not be negative, {arguments.speed} was given")
+    if arguments.speed:
+        positive("--speed", arguments.speed)
     return asyncio.run(_replay(settings, telemetry, arguments.file, arguments.speed, broker=arguments.broker))
 
 
 async def _replay(settings: Settings, telemetry: Telemetry, path: Path, speed: float, *, broker: bool) -> int:
     async with AsyncExitStack() as stack:
         bus: Bus | None = await stack.enter_async_context(rabbit(settings, "replay")) if broker else None
-        clean = await replay(path, speed, settings, SystemClock(), NormalizerTelemetry(telemetry), bus)
-    return 0 if clean else REJECTED
+        await replay(path, speed, settings, SystemClock(), NormalizerTelemetry(telemetry), bus)
+    return REJECTED if telemetry.total("tidegate_frames_rejected_total", {}) else 0

@@ -85,6 +85,8 @@ class Outlet:
         self._finished = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
         self._draining = False
+        self._due = 0
+        """When the oldest waiting frame has waited for the window; 0 while none waits."""
         self._reply_bytes = 0
         self._refused = 0
         self._received = 0
@@ -122,12 +124,12 @@ class Outlet:
         self._append(Frame(FrameKind.MARK, self._clock.wall(), encode_mark(mark)), DATA)
 
     def _append(self, frame: Frame, route: Route, epoch: int | None = None) -> None:
-        buffer, policy = self._buffer, self._policy
-        buffer.append(frame, route, self._clock.monotonic(), epoch)
+        buffer, policy, now = self._buffer, self._policy, self._clock.monotonic()
+        buffer.append(frame, route, now, epoch)
         self._received += 1
         self._received_bytes += len(frame.data)
-        # In between a batch is only due by age, for which its timer runs.
-        if buffer.frames == 1 or buffer.frames >= policy.frames or buffer.bytes >= policy.bytes:
+        # A batch becomes due by age here, too: the loop's timers are coarser than the window and serve the last frames.
+        if now >= self._due or buffer.frames >= policy.frames or buffer.bytes >= policy.bytes:
             self._wake.set()
 
     # The publishing side
@@ -170,7 +172,9 @@ class Outlet:
         self._wake.clear()
         oldest = self._buffer.oldest()
         if oldest is None:
+            self._due = 0
             return IDLE_NS
+        self._due = oldest + self._policy.window_ns
         now = self._clock.monotonic()
         verdict = self._policy.due(self._buffer.frames, self._buffer.bytes, oldest, len(self._tasks), now)
         if not isinstance(verdict, Trigger):

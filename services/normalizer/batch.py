@@ -1,89 +1,112 @@
 """What came of the deliveries of one batch, ready to be published. Synchronous; knows no bus."""
 
 from collections.abc import Callable, Hashable, Iterator
-from typing import TypeVar
+from typing import Final, NamedTuple, TypeVar
 
+from services.normalizer.bodies import bodies, joined
 from shared.bus.base import Delivery
 from shared.clock import Clock
 from shared.control import ResyncRequest
 from shared.envelope import Envelope, decode_envelope
-from shared.errors import ParseError, TidegateError
-from shared.exchanges import adapter
+from shared.errors import ParseError
+from shared.exchanges import EXCHANGES, adapter
+from shared.exchanges.base import Group, Output
 from shared.instruments import InstrumentTable
 from shared.messages import Message
-from shared.normalizing import Outcome, StreamNormalizer, group_by_key
+from shared.normalizing import Failure, Progress, StreamNormalizer
 from shared.quarantine import QuarantineRecord
 
-__all__ = ["Batch", "Streams"]
+__all__ = ["Batch", "Counts", "Groups", "Streams"]
 
 KeyT = TypeVar("KeyT", bound=Hashable)
 
+Groups = list[tuple[Group, list[Message]]]
 
-class Batch:
-    """Messages, rejections and wishes of the frames handled so far."""
+MAX_DETAIL: Final = 2_000
+"""Characters of a reason in quarantine."""
+
+
+class Counts:
+    """Frames and elements of a batch, by exchange."""
 
     def __init__(self) -> None:
-        self.deliveries: list[Delivery] = []
-        self.messages: dict[tuple[str, str], list[Message]] = {}
-        """By (exchange, stream), in order."""
-        self.quarantine: list[QuarantineRecord] = []
-        self.resyncs: dict[ResyncRequest, None] = {}
         self.frames: dict[str, int] = {}
         self.rejected: dict[str, int] = {}
         self.repeated: dict[str, int] = {}
         self.duplicates: dict[str, int] = {}
         self.stale: dict[str, int] = {}
         self.lost: dict[tuple[str, str], int] = {}
+        """By (exchange, stream)."""
         self.oldest_received: dict[str, int] = {}
 
-    def add(self, envelope: Envelope, outcome: Outcome, now: int) -> None:
-        """Take up what came of one frame."""
-        exchange, output = envelope.exchange, outcome.output
-        _count(self.frames, exchange)
-        if outcome.repeated:
-            _count(self.repeated, exchange)
-            return
-        received = outcome.frame.ts_received
-        self.oldest_received[exchange] = min(received, self.oldest_received.get(exchange, received))
-        if output.messages:
-            self.messages.setdefault((exchange, envelope.stream), []).extend(output.messages)
-        if output.duplicates:
-            _count(self.duplicates, exchange, output.duplicates)
-        if output.stale:
-            _count(self.stale, exchange, output.stale)
+
+class Batch:
+    """Messages, rejections and wishes of the frames handled so far."""
+
+    def __init__(self) -> None:
+        self.counts = Counts()
+        self.groups: dict[tuple[str, str], Groups] = {}
+        """By (exchange, stream), in the order in which they are to be published; filled by :meth:`gather`."""
+        self._outputs: dict[Output, tuple[str, str]] = {}
+        self.market: list[tuple[str, bytes]] = []
+        """``(routing key, body)`` of everything for ``market``, in an order that keeps every stream's."""
+        self.firehose: list[tuple[str, bytes]] = []
+        """The same in one body for each ``<exchange>.<stream>``."""
+        self.failures: list[tuple[QuarantineRecord, Failure | None]] = []
+        self.resyncs: dict[ResyncRequest, None] = {}
+
+    def add(self, envelope: Envelope, progress: Progress, lost: int, now: int) -> None:
+        """Take up what came of an envelope; its messages stay where they gather."""
+        exchange, counts, output = envelope.exchange, self.counts, progress.output
+        _count(counts.frames, exchange, len(envelope.frames))
+        _count(counts.repeated, exchange, progress.repeated)
+        _count(counts.rejected, exchange, len(progress.failures))
+        _count(counts.duplicates, exchange, output.duplicates)
+        _count(counts.stale, exchange, output.stale)
+        _count(counts.lost, (exchange, envelope.stream), lost)
+        if progress.repeated < len(envelope.frames):
+            received = envelope.frames[0].ts_received
+            counts.oldest_received[exchange] = min(received, counts.oldest_received.get(exchange, received))
+        self.failures += ((_record(envelope, failure, now), failure) for failure in progress.failures)
         for wish in output.resyncs:
-            request = ResyncRequest(exchange, envelope.stream, wish.feed, wish.native_symbol, wish.reason)
-            self.resyncs[request] = None
-        if output.rejections:
-            _count(self.rejected, exchange)
-            self.quarantine.append(_record(envelope, outcome, now))
+            self.resyncs[ResyncRequest(exchange, envelope.stream, wish.feed, wish.native_symbol, wish.reason)] = None
+        self._outputs[output] = exchange, envelope.stream
+        progress.repeated = output.duplicates = output.stale = 0
+        progress.failures, output.resyncs = [], []
 
     def add_unreadable(self, delivery: Delivery, error: ParseError, now: int) -> None:
-        """Take up an AMQP body that is no envelope."""
+        """Take up an AMQP body that is no envelope, or one of a venue that nobody knows."""
         key = delivery.key
         record = QuarantineRecord(
             "unknown", "unknown", "market", key, 0, 0, -1, now, now, error.code, error.detail, delivery.body
         )
-        _count(self.frames, "unknown")
-        _count(self.rejected, "unknown")
-        self.quarantine.append(record)
+        _count(self.counts.frames, "unknown", 1)
+        _count(self.counts.rejected, "unknown", 1)
+        self.failures.append((record, None))
 
-    def market(self) -> list[tuple[str, bytes]]:
-        """``(routing key, body)`` of everything for ``market``, in an order that keeps every stream's."""
-        return [pair for messages in self.messages.values() for pair in group_by_key(messages)]
+    def gather(self) -> None:
+        """All frames were handled: take up the messages."""
+        for output, key in self._outputs.items():
+            self.groups.setdefault(key, []).extend(output.drain())
 
-    def counts(self) -> dict[tuple[str, str, str | None], int]:
-        """Messages by (exchange, feed, symbol)."""
-        counts: dict[tuple[str, str, str | None], int] = {}
-        for (exchange, _), messages in self.messages.items():
-            for message in messages:
-                _count(counts, (exchange, message.feed, message.symbol))
-        return counts
+    def encode(self, pause: Callable[[], bool], *, firehose: bool) -> Iterator[None]:
+        """Fill ``market`` and ``firehose``; yields where ``pause`` says that the loop must breathe."""
+        for (exchange, stream), groups in self.groups.items():
+            begin = len(self.market)
+            for group, messages in groups:
+                for body in bodies(messages):
+                    if body is not None:
+                        self.market.append((group.key, body))
+                    if pause():
+                        yield
+            if firehose:
+                key = f"{exchange}.{stream}"
+                self.firehose += ((key, body) for body in joined(body for _, body in self.market[begin:]))
 
-    def firehose(self) -> Iterator[tuple[str, list[tuple[str, bytes]]]]:
-        """``(<exchange>.<stream>, its encoded groups)``."""
-        for (exchange, stream), messages in self.messages.items():
-            yield f"{exchange}.{stream}", group_by_key(messages)
+
+class _Stream(NamedTuple):
+    normalizer: StreamNormalizer
+    progress: Progress
 
 
 class Streams:
@@ -91,63 +114,53 @@ class Streams:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._normalizers: dict[str, StreamNormalizer] = {}
+        self._streams: dict[tuple[str, str, str], _Stream] = {}
 
     def handle(self, delivery: Delivery, batch: Batch, pause: Callable[[], bool]) -> Iterator[None]:
-        """Normalize a delivery's frames into the batch; yields where ``pause`` says that the loop must breathe."""
-        batch.deliveries.append(delivery)
+        """Normalize a delivery's frames; yields where ``pause`` says that the loop must breathe."""
         try:
             envelope = decode_envelope(delivery.body)
-            normalizer = self._normalizer(envelope)
+            normalizer, progress = self._stream(envelope)
         except ParseError as error:
             batch.add_unreadable(delivery, error, self._clock.wall())
             return
-        now = self._clock.wall()
-        lost = normalizer.lost
-        number = envelope.first
-        for frame in envelope.frames:
-            batch.add(envelope, normalizer.frame(envelope.epoch, number, frame, now), now)
-            number += 1
-            if pause():
-                yield
-        if normalizer.lost != lost:
-            _count(batch.lost, (envelope.exchange, envelope.stream), normalizer.lost - lost)
+        lost, index, end = normalizer.lost, 0, len(envelope.frames)
+        while (index := normalizer.advance(envelope, index, self._clock.wall(), progress, pause)) < end:
+            yield
+        batch.add(envelope, progress, normalizer.lost - lost, self._clock.wall())
 
-    def forget(self) -> None:
-        """Drop all state: the streams may have gone on elsewhere."""
-        self._normalizers.clear()
-
-    def _normalizer(self, envelope: Envelope) -> StreamNormalizer:
-        normalizer = self._normalizers.get(envelope.stream)
-        if normalizer is None:
-            try:
-                venue = adapter(envelope.exchange)
-            except TidegateError as error:
-                raise ParseError("invalid_envelope", str(error)) from error
+    def _stream(self, envelope: Envelope) -> _Stream:
+        key = (envelope.exchange, envelope.product, envelope.stream)
+        stream = self._streams.get(key)
+        if stream is None:
+            if envelope.exchange not in EXCHANGES:
+                raise ParseError("invalid_envelope", f"exchange was {envelope.exchange[:40]!r}")
+            venue = adapter(envelope.exchange)
             if envelope.product not in venue.products:
-                raise ParseError("invalid_envelope", f"{envelope.exchange} has no product {envelope.product!r}")
+                raise ParseError("invalid_envelope", f"{envelope.exchange} has no product {envelope.product[:40]!r}")
             normalizer = StreamNormalizer(venue, envelope.product, envelope.stream, InstrumentTable())
-            self._normalizers[envelope.stream] = normalizer
-        return normalizer
+            stream = self._streams[key] = _Stream(normalizer, Progress())
+        return stream
 
 
-def _record(envelope: Envelope, outcome: Outcome, now: int) -> QuarantineRecord:
-    first = outcome.output.rejections[0]
+def _record(envelope: Envelope, failure: Failure, now: int) -> QuarantineRecord:
+    frame, rejections = failure.frame, failure.rejections
     return QuarantineRecord(
         envelope.exchange,
         envelope.product,
         envelope.plane,
         envelope.stream,
         envelope.epoch,
-        outcome.number,
-        outcome.frame.kind,
-        outcome.frame.ts_received,
+        failure.number,
+        frame.kind,
+        frame.ts_received,
         now,
-        first.code,
-        "; ".join(rejection.detail for rejection in outcome.output.rejections[:5]),
-        outcome.frame.data,
+        rejections[0].code,
+        "; ".join(rejection.detail for rejection in rejections[:5])[:MAX_DETAIL],
+        frame.data,
     )
 
 
-def _count(counts: dict[KeyT, int], key: KeyT, by: int = 1) -> None:
-    counts[key] = counts.get(key, 0) + by
+def _count(counts: dict[KeyT, int], key: KeyT, by: int) -> None:
+    if by:
+        counts[key] = counts.get(key, 0) + by

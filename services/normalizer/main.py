@@ -3,14 +3,17 @@
 import asyncio
 import logging
 import random
+import re
+from typing import Final
 
 from services.normalizer.session import Session
 from services.normalizer.telemetry import NormalizerTelemetry
 from shared.backoff import Backoff
-from shared.bus.base import Bus, RawConsumer
+from shared.bus.base import Bus, RawConsumer, StreamBusy
 from shared.clock import Clock
 from shared.control import Announcement, StreamInfo, decode_control
-from shared.errors import BrokerError, ParseError
+from shared.errors import BrokerError, ParseError, TopologyMismatch
+from shared.exchanges import EXCHANGES
 from shared.settings import Settings
 from shared.telemetry.tasks import TaskSet
 from shared.topology import CONTROL, announcement_key
@@ -19,7 +22,9 @@ __all__ = ["Normalizer"]
 
 log = logging.getLogger(__name__)
 
-DRAIN_S = 5.0
+DRAIN_S: Final = 5.0
+STREAM_NAME: Final = re.compile(r"[a-z0-9_]+(\.[a-z0-9_-]+){1,4}", re.ASCII)
+"""As ``bybit.linear.0``; what is announced becomes the name of a queue."""
 
 
 class Normalizer:
@@ -31,6 +36,9 @@ class Normalizer:
         self._clock = clock
         self._telemetry = telemetry
         self.consuming: dict[str, StreamInfo] = {}
+        self._known: dict[str, StreamInfo] = {}
+        self.refused: dict[str, str] = {}
+        """Streams that were announced and can't be consumed, and why; tried again with every announcement."""
 
     async def run(self, stop: asyncio.Event) -> None:
         """Until ``stop``: the batch in hand is finished, then nothing is left unacknowledged that was published."""
@@ -41,6 +49,16 @@ class Normalizer:
             except BrokerError as error:
                 self._telemetry.session_lost(error)
                 await _sleep(backoff.next(random.random()), stop)
+            except Exception as error:
+                log.exception("a defect ended the session; the next one begins")
+                self._telemetry.session_crashed(error)
+                await _sleep(backoff.next(random.random()), stop)
+
+    def problem(self) -> str | None:
+        """What keeps this normalizer from being ready; None when every stream that was announced is consumed."""
+        if self.refused:
+            return "; ".join(self.refused.values())
+        return None if self.consuming else "no stream was announced yet"
 
     async def _session(self, stop: asyncio.Event, backoff: Backoff) -> None:
         consumer = await self._bus.consume_raw()
@@ -66,13 +84,16 @@ class Normalizer:
             for stream in self.consuming.values():
                 self._telemetry.released(stream)
             self.consuming.clear()
+            self.refused.clear()
             await tasks.close()
             await consumer.close()
 
     async def _learn(self, consumer: RawConsumer, backoff: Backoff) -> None:
-        """Consume what is announced."""
+        """Consume what is announced, and before that what was consumed when the last session ended."""
         subscriber = await self._bus.subscribe(CONTROL, [announcement_key()])
         try:
+            for stream in tuple(self._known.values()):
+                await self._take(consumer, stream)
             while True:
                 delivery = await subscriber.receive()
                 try:
@@ -84,12 +105,30 @@ class Normalizer:
                     continue
                 for stream in message.streams:
                     if stream.plane == "market" and stream.stream not in self.consuming:
-                        await consumer.add(stream)
-                        self.consuming[stream.stream] = stream
-                        self._telemetry.consuming(stream)
+                        await self._take(consumer, stream)
                 backoff.healthy()
         finally:
             await subscriber.close()
+
+    async def _take(self, consumer: RawConsumer, stream: StreamInfo) -> None:
+        """Consume a stream; one that can't be must not cost the others their session."""
+        if stream.exchange not in EXCHANGES or STREAM_NAME.fullmatch(stream.stream) is None:
+            log.warning("%r of %r was announced: no stream of a known venue", stream.stream[:80], stream.exchange[:40])
+            return
+        try:
+            await consumer.add(stream)
+        except (StreamBusy, TopologyMismatch) as error:
+            self._refuse(stream, str(error))
+            return
+        self.refused.pop(stream.stream, None)
+        self._known[stream.stream] = stream
+        self.consuming[stream.stream] = stream
+        self._telemetry.consuming(stream)
+
+    def _refuse(self, stream: StreamInfo, problem: str) -> None:
+        if self.refused.get(stream.stream) != problem:
+            self.refused[stream.stream] = problem
+            log.warning("a stream is not consumed: %s", problem)
 
 
 async def _until(stop: asyncio.Event) -> None:

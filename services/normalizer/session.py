@@ -1,8 +1,9 @@
 """One connection's worth of normalizing: consume, normalize, publish, and only then acknowledge."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
-from typing import Any, Final
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from typing import Final
 
 from services.normalizer.batch import Batch, Streams
 from services.normalizer.telemetry import NormalizerTelemetry
@@ -42,20 +43,21 @@ class Session:
 
     async def run(self) -> None:
         """Until :meth:`stop`; raises BrokerError when a connection is lost or a batch can't be published."""
+        limit = self._settings.normalizer.batch_envelopes
         stopping = asyncio.create_task(self._stop.wait(), name="session stop")
+        receiving: asyncio.Task[list[Delivery]] | None = None
         try:
             while not self._stop.is_set():
-                receiving = asyncio.create_task(
-                    self._consumer.receive(self._settings.normalizer.batch_envelopes), name="receive"
-                )
+                receiving = asyncio.create_task(self._consumer.receive(limit), name="receive")
                 await asyncio.wait({receiving, stopping}, return_when=asyncio.FIRST_COMPLETED)
                 if not receiving.done():
-                    receiving.cancel()
-                    await asyncio.gather(receiving, return_exceptions=True)
                     return
                 await self._batch(receiving.result())
         finally:
             stopping.cancel()
+            if receiving is not None:
+                receiving.cancel()
+                await asyncio.gather(receiving, return_exceptions=True)
 
     def stop(self) -> None:
         """End after the batch in hand."""
@@ -65,61 +67,66 @@ class Session:
         batch = Batch()
         started = self._clock.monotonic()
         spent = await self._normalize(deliveries, batch)
-        market = batch.market()
         full = len(deliveries) >= self._settings.normalizer.batch_envelopes
         trigger = Trigger.FRAMES if full else Trigger.IDLE
         self._telemetry.normalized(batch, deliveries, trigger, started, spent)
         published = self._clock.monotonic()
-        await self._publish(batch, market)
+        await self._publish(batch)
         self._telemetry.published(batch, self._clock.monotonic() - published, self._clock.wall())
         await self._consumer.ack(deliveries)
 
     async def _normalize(self, deliveries: Sequence[Delivery], batch: Batch) -> int:
-        """Nanoseconds spent normalizing, without the pauses."""
+        """Nanoseconds spent normalizing and encoding, without the pauses."""
         clock = self._clock.monotonic
         spent, begun = 0, clock()
 
         def due() -> bool:
             return clock() - begun > SLICE_NS
 
-        for delivery in deliveries:
-            for _ in self._streams.handle(delivery, batch, due):
-                spent += clock() - begun
-                await asyncio.sleep(0)
-                begun = clock()
+        def work() -> Iterator[None]:
+            yield from chain.from_iterable(self._streams.handle(delivery, batch, due) for delivery in deliveries)
+            batch.gather()
+            yield from batch.encode(due, firehose=self._settings.broker.firehose)
+
+        for _ in work():
+            spent += clock() - begun
+            await asyncio.sleep(0)
+            begun = clock()
         return spent + clock() - begun
 
-    async def _publish(self, batch: Batch, market: Sequence[tuple[str, bytes]]) -> None:
-        deadline = self._settings.broker.publish_deadline_s
-        publisher = self._publisher
-        if batch.quarantine:
-            records = [(record.plane, encode_record(record)) for record in batch.quarantine]
-            await self._insist(lambda: publisher.publish_batch(QUARANTINE, records, deadline_s=deadline))
-        if market:
-            await self._insist(lambda: publisher.publish_batch(MARKET, market, deadline_s=deadline))
-            if self._settings.broker.firehose:
-                wide = [(key, _joined(groups)) for key, groups in batch.firehose()]
-                await self._insist(lambda: publisher.publish_batch(FIREHOSE, wide, deadline_s=deadline))
+    async def _publish(self, batch: Batch) -> None:
+        records = [(record.plane, encode_record(record)) for record, _ in batch.failures]
+        await self._insist(QUARANTINE, records)
+        await self._insist(MARKET, batch.market)
+        await self._insist(FIREHOSE, batch.firehose)
         for request in batch.resyncs:
+            deadline = self._settings.broker.publish_deadline_s
             try:
-                await publisher.publish(
+                await self._publisher.publish(
                     CONTROL, resync_key(request.exchange), encode_control(request), deadline_s=deadline
                 )
             except BrokerError as error:
                 self._telemetry.resync_unsent(request, error)
 
-    async def _insist(self, attempt: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    async def _insist(self, exchange: str, messages: Sequence[tuple[str, bytes]]) -> None:
         """Publish again what the broker refused or did not confirm: consumers deduplicate, but can't guess."""
-        for _ in range(self._settings.normalizer.publish_retries):
+        deadline = self._settings.broker.publish_deadline_s
+        left = self._settings.normalizer.publish_retries
+        while messages:
             try:
-                await attempt()
+                await self._publisher.publish_batch(exchange, messages, deadline_s=deadline)
             except PublishFailed as error:
                 self._telemetry.publish_failed(error)
+                if error.reason == "refused":
+                    return await self._without_refused(exchange, messages)
+                if not left:
+                    raise
+                left -= 1
             else:
-                return
-        await attempt()
+                return None
+        return None
 
-
-def _joined(groups: Sequence[tuple[str, bytes]]) -> bytes:
-    """One JSON array of the elements of several encoded ones."""
-    return b"[" + b",".join(body[1:-1] for _, body in groups) + b"]"
+    async def _without_refused(self, exchange: str, messages: Sequence[tuple[str, bytes]]) -> None:
+        """A message that no broker takes would hold up its stream for ever: it is counted and left out."""
+        for message in messages if len(messages) > 1 else ():
+            await self._insist(exchange, [message])

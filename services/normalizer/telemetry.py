@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from services.normalizer.batch import Batch
+from services.normalizer.batch import Batch, Groups
 from shared.batching import Trigger
 from shared.bus.base import Delivery
 from shared.control import ResyncRequest, StreamInfo
@@ -30,43 +30,51 @@ class NormalizerTelemetry:
     ) -> None:
         """A batch was normalized, nothing of it published: times are monotonic (ns)."""
         waited = started - min(delivery.ts_delivered for delivery in deliveries)
-        frames = sum(batch.frames.values())
+        counts = batch.counts
+        frames = max(1, sum(counts.frames.values()))
         self._publisher.batch(frames, trigger)
-        for exchange, count in batch.frames.items():
+        for exchange, count in counts.frames.items():
             metrics = self._metrics(exchange)
             metrics.received(count)
             metrics.in_flight(count)
             self._in_flight[exchange] = count
             metrics.queue_wait(waited)
-            metrics.normalize(spent)
-        for (exchange, _), messages in batch.messages.items():
-            self._look(exchange, messages, waited, spent // max(frames, 1))
-        for record in batch.quarantine:
-            rejections = ((record.code, record.detail),)
-            self._events.frame_rejected(record.exchange, record.stream, record.epoch, record.frame, rejections)
-            self._events.quarantined(record.plane, record.stream, record.code)
-        for (exchange, stream), count in batch.lost.items():
+            metrics.normalize(spent * count // frames)
+        # Of a batch that has to be normalized again the next session sees no hole before it: what is lost counts now,
+        # everything else when it is confirmed.
+        for (exchange, stream), count in counts.lost.items():
             self._events.frames_lost(exchange, stream, count)
-        for request in batch.resyncs:
-            self._events.resync_requested(
-                request.exchange, request.stream, request.feed, request.native_symbol, request.reason
-            )
+        for (exchange, _), groups in batch.groups.items():
+            self._look(exchange, groups, waited, spent // frames)
 
     def published(self, batch: Batch, duration: int, now: int) -> None:
         """What came of a batch was confirmed after so long (ns); ``now`` is the wall clock."""
         self._publisher.net_write(duration)
-        for exchange, count in batch.frames.items():
+        counts = batch.counts
+        for exchange, count in counts.frames.items():
             metrics = self._metrics(exchange)
-            repeated, rejected = batch.repeated.get(exchange, 0), batch.rejected.get(exchange, 0)
+            repeated, rejected = counts.repeated.get(exchange, 0), counts.rejected.get(exchange, 0)
             metrics.published(count - repeated - rejected)
             metrics.repeated(repeated)
             metrics.in_flight(0)
             self._in_flight.pop(exchange, None)
-            metrics.dropped(batch.duplicates.get(exchange, 0), batch.stale.get(exchange, 0))
-            if exchange in batch.oldest_received:
-                metrics.end_to_end(now - batch.oldest_received[exchange])
-        for (exchange, feed, symbol), count in batch.counts().items():
-            self._metrics(exchange).messages(feed, symbol, count)
+            metrics.dropped(counts.duplicates.get(exchange, 0), counts.stale.get(exchange, 0))
+            if exchange in counts.oldest_received:
+                metrics.end_to_end(now - counts.oldest_received[exchange])
+        for record, failure in batch.failures:
+            rejections = ((record.code, record.detail),) if failure is None else failure.rejections
+            self._events.frame_rejected(record.exchange, record.stream, record.epoch, record.frame, rejections)
+            self._events.quarantined(record.plane, record.stream, record.code)
+        for request in batch.resyncs:
+            self._events.resync_requested(
+                request.exchange, request.stream, request.feed, request.native_symbol, request.reason
+            )
+        for (exchange, _), groups in batch.groups.items():
+            metrics = self._metrics(exchange)
+            for group, messages in groups:
+                metrics.messages(group.feed, group.symbol, len(messages))
+                if group.feed == StreamStatus.feed:
+                    self._gaps(exchange, messages)
 
     def publish_failed(self, error: PublishFailed) -> None:
         """The broker refused or did not confirm; it is tried again."""
@@ -79,11 +87,12 @@ class NormalizerTelemetry:
     def session_lost(self, error: BrokerError) -> None:
         """The connection is gone, and with it all state; a new session follows."""
         self._events.broker_lost("consume", str(error))
-        for exchange, count in self._in_flight.items():
-            metrics = self._metrics(exchange)
-            metrics.in_flight(0)
-            metrics.returned(count)
-        self._in_flight.clear()
+        self._return()
+
+    def session_crashed(self, error: Exception) -> None:
+        """A defect ended the session; a new one follows."""
+        self._events.task_crashed("normalizer", error)
+        self._return()
 
     def consuming(self, stream: StreamInfo) -> None:
         """A stream's queue is consumed from now on."""
@@ -93,21 +102,33 @@ class NormalizerTelemetry:
         """It is consumed no longer."""
         self._events.stream_released(stream.exchange, stream.stream)
 
-    def _look(self, exchange: str, messages: Sequence[Message], waited: int, per_frame: int) -> None:
-        metrics = self._metrics(exchange)
+    def _return(self) -> None:
+        for exchange, count in self._in_flight.items():
+            metrics = self._metrics(exchange)
+            metrics.in_flight(0)
+            metrics.returned(count)
+        self._in_flight.clear()
+
+    def _look(self, exchange: str, groups: Groups, waited: int, per_frame: int) -> None:
         latency: int | None = None
-        counts: dict[str | None, int] = {}
+        counts: dict[str, int] = {}
+        for group, messages in groups:
+            if not messages:
+                continue
+            symbol = group.symbol or "*"
+            counts[symbol] = counts.get(symbol, 0) + len(messages)
+            last = messages[-1]
+            if last.ts_exchange is not None:
+                latency = last.ts_received - last.ts_exchange
+        if latency is not None:
+            self._metrics(exchange).feed_latency(latency)
+        for symbol, count in counts.items():
+            self._aggregator.worker(exchange, symbol, count, waited, per_frame)
+
+    def _gaps(self, exchange: str, messages: Sequence[Message]) -> None:
         for message in messages:
-            symbol = message.symbol
-            counts[symbol] = counts.get(symbol, 0) + 1
             if isinstance(message, StreamStatus) and message.status == "gap":
                 self._events.gap(exchange, message.stream, message.symbol)
-            if message.ts_exchange is not None:
-                latency = message.ts_received - message.ts_exchange
-        if latency is not None:
-            metrics.feed_latency(latency)
-        for symbol, count in counts.items():
-            self._aggregator.worker(exchange, symbol or "*", count, waited, per_frame)
 
     def _metrics(self, exchange: str) -> NormalizerMetrics:
         metrics = self._exchanges.get(exchange)
