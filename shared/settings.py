@@ -130,6 +130,8 @@ class NormalizerSettings(_Section):
     """How raw envelopes are consumed."""
 
     batch_envelopes: Annotated[int, Field(gt=0)] = 64
+    batches_in_flight: Annotated[int, Field(gt=0)] = 8
+    prefetch_envelopes: Annotated[int, Field(gt=0, le=65_535)] = 128
     publish_retries: Annotated[int, Field(ge=0)] = 3
 
 

@@ -25,4 +25,9 @@ def rabbit(settings: Settings, name: str) -> "RabbitBus":
     """
     from shared.bus.rabbit import RabbitBus
 
-    return RabbitBus(settings.broker.url.get_secret_value(), name, limits_of(settings))
+    return RabbitBus(
+        settings.broker.url.get_secret_value(),
+        name,
+        limits_of(settings),
+        prefetch=settings.normalizer.prefetch_envelopes,
+    )

@@ -1,6 +1,7 @@
 """One connection's worth of normalizing: consume, normalize, publish, and only then acknowledge."""
 
 import asyncio
+from collections import deque
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import Final
@@ -23,7 +24,11 @@ SLICE_NS: Final = 100_000
 
 
 class Session:
-    """Holds the state of every stream it consumes; when a connection is lost, all of it goes."""
+    """Holds the state of every stream it consumes; when a connection is lost, all of it goes.
+
+    While one batch's confirms are under way the next ones are normalized and written, a bounded number of them, so that
+    a distant broker costs latency and not throughput. Batches are written and acknowledged in order.
+    """
 
     def __init__(
         self,
@@ -40,38 +45,72 @@ class Session:
         self._telemetry = telemetry
         self._streams = Streams(clock)
         self._stop = asyncio.Event()
+        self._flight: deque[asyncio.Task[None]] = deque()
+        self._launched = 0
 
     async def run(self) -> None:
         """Until :meth:`stop`; raises BrokerError when a connection is lost or a batch can't be published."""
-        limit = self._settings.normalizer.batch_envelopes
+        normalizer = self._settings.normalizer
         stopping = asyncio.create_task(self._stop.wait(), name="session stop")
         receiving: asyncio.Task[list[Delivery]] | None = None
         try:
             while not self._stop.is_set():
-                receiving = asyncio.create_task(self._consumer.receive(limit), name="receive")
-                await asyncio.wait({receiving, stopping}, return_when=asyncio.FIRST_COMPLETED)
-                if not receiving.done():
-                    return
-                await self._batch(receiving.result())
+                if receiving is None:
+                    receiving = asyncio.create_task(self._consumer.receive(normalizer.batch_envelopes), name="receive")
+                room = len(self._flight) < normalizer.batches_in_flight
+                waited = {stopping, *([receiving] if room else []), *([self._flight[0]] if self._flight else [])}
+                await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
+                self._land()
+                if room and receiving.done():
+                    deliveries, receiving = receiving.result(), None
+                    await self._batch(deliveries)
+            await self._land_all()
+        except BrokerError:
+            # What is under way may still be confirmed, or fails at once with the connection.
+            await asyncio.gather(*self._flight, return_exceptions=True)
+            raise
         finally:
-            stopping.cancel()
-            if receiving is not None:
-                receiving.cancel()
-                await asyncio.gather(receiving, return_exceptions=True)
+            tasks = [stopping, *([] if receiving is None else [receiving]), *self._flight]
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
 
     def stop(self) -> None:
-        """End after the batch in hand."""
+        """End after the batches in hand."""
         self._stop.set()
 
+    def _land(self) -> None:
+        """Forget the oldest batches that are confirmed and acknowledged; raises what went wrong with one."""
+        while self._flight and self._flight[0].done():
+            self._flight.popleft().result()
+
+    async def _land_all(self) -> None:
+        while self._flight:
+            await self._flight[0]
+            self._land()
+
     async def _batch(self, deliveries: Sequence[Delivery]) -> None:
+        """Normalize a batch and start to publish it."""
         batch = Batch()
         started = self._clock.monotonic()
         spent = await self._normalize(deliveries, batch)
         full = len(deliveries) >= self._settings.normalizer.batch_envelopes
         trigger = Trigger.FRAMES if full else Trigger.IDLE
         self._telemetry.normalized(batch, deliveries, trigger, started, spent)
+        before = self._flight[-1] if self._flight else None
+        self._launched += 1
+        work = self._finish(batch, deliveries, self._launched, before)
+        self._flight.append(asyncio.create_task(work, name="publish batch"))
+
+    async def _finish(
+        self, batch: Batch, deliveries: Sequence[Delivery], number: int, before: asyncio.Task[None] | None
+    ) -> None:
+        """Publish a batch; acknowledge it when that and everything before it is confirmed."""
         published = self._clock.monotonic()
-        await self._publish(batch)
+        await self._publish(batch, number)
+        if before is not None:
+            await asyncio.wait({before})
+            before.result()
         self._telemetry.published(batch, self._clock.monotonic() - published, self._clock.wall())
         await self._consumer.ack(deliveries)
 
@@ -94,11 +133,11 @@ class Session:
             begun = clock()
         return spent + clock() - begun
 
-    async def _publish(self, batch: Batch) -> None:
+    async def _publish(self, batch: Batch, number: int) -> None:
+        """Write everything of a batch at once, then wait for all confirms."""
         records = [(record.plane, encode_record(record)) for record, _ in batch.failures]
-        await self._insist(QUARANTINE, records)
-        await self._insist(MARKET, batch.market)
-        await self._insist(FIREHOSE, batch.firehose)
+        parts = ((QUARANTINE, records), (MARKET, batch.market), (FIREHOSE, batch.firehose))
+        await asyncio.gather(*(self._insist(exchange, messages, number) for exchange, messages in parts if messages))
         for request in batch.resyncs:
             deadline = self._settings.broker.publish_deadline_s
             try:
@@ -108,8 +147,12 @@ class Session:
             except BrokerError as error:
                 self._telemetry.resync_unsent(request, error)
 
-    async def _insist(self, exchange: str, messages: Sequence[tuple[str, bytes]]) -> None:
-        """Publish again what the broker refused or did not confirm: consumers deduplicate, but can't guess."""
+    async def _insist(self, exchange: str, messages: Sequence[tuple[str, bytes]], number: int) -> None:
+        """Publish again what the broker refused or did not confirm: consumers deduplicate, but can't guess.
+
+        Not once a later batch is under way: what comes again must not come behind it. Then the session ends, and all
+        that is not acknowledged is delivered again in order.
+        """
         deadline = self._settings.broker.publish_deadline_s
         left = self._settings.normalizer.publish_retries
         while messages:
@@ -118,15 +161,15 @@ class Session:
             except PublishFailed as error:
                 self._telemetry.publish_failed(error)
                 if error.reason == "refused":
-                    return await self._without_refused(exchange, messages)
-                if not left:
+                    return await self._without_refused(exchange, messages, number)
+                if not left or self._launched > number:
                     raise
                 left -= 1
             else:
                 return None
         return None
 
-    async def _without_refused(self, exchange: str, messages: Sequence[tuple[str, bytes]]) -> None:
+    async def _without_refused(self, exchange: str, messages: Sequence[tuple[str, bytes]], number: int) -> None:
         """A message that no broker takes would hold up its stream for ever: it is counted and left out."""
         for message in messages if len(messages) > 1 else ():
-            await self._insist(exchange, [message])
+            await self._insist(exchange, [message], number)

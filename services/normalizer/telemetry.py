@@ -36,8 +36,8 @@ class NormalizerTelemetry:
         for exchange, count in counts.frames.items():
             metrics = self._metrics(exchange)
             metrics.received(count)
-            metrics.in_flight(count)
-            self._in_flight[exchange] = count
+            self._in_flight[exchange] = self._in_flight.get(exchange, 0) + count
+            metrics.in_flight(self._in_flight[exchange])
             metrics.queue_wait(waited)
             metrics.normalize(spent * count // frames)
         # Of a batch that has to be normalized again the next session sees no hole before it: what is lost counts now,
@@ -56,8 +56,8 @@ class NormalizerTelemetry:
             repeated, rejected = counts.repeated.get(exchange, 0), counts.rejected.get(exchange, 0)
             metrics.published(count - repeated - rejected)
             metrics.repeated(repeated)
-            metrics.in_flight(0)
-            self._in_flight.pop(exchange, None)
+            self._in_flight[exchange] = self._in_flight.get(exchange, 0) - count
+            metrics.in_flight(self._in_flight[exchange])
             metrics.dropped(counts.duplicates.get(exchange, 0), counts.stale.get(exchange, 0))
             if exchange in counts.oldest_received:
                 metrics.end_to_end(now - counts.oldest_received[exchange])
