@@ -23,6 +23,9 @@ FAILED: Final = 1
 UNUSABLE: Final = 2
 INTERRUPTED: Final = 130
 
+LIBRARIES: Final = {"uvicorn": "WARNING", "aio_pika": "ERROR", "aio_pika.tools": "CRITICAL", "websockets": "WARNING"}
+"""Loggers that tell in many lines what Tidegate's own events tell in one."""
+
 
 class Stderr(io.TextIOBase):
     """Whatever stands for standard error at the moment: a live table prints log lines above itself."""
@@ -118,6 +121,7 @@ def _logging(arguments: argparse.Namespace, settings: "Settings", telemetry: "Te
     with logging_to(
         cast("TextIO", Stderr()),
         level=_level(arguments, settings),
+        levels={} if arguments.verbose else LIBRARIES,
         as_json=settings.telemetry.log_format == "json",
         redactor=redactor,
         dropped=telemetry.metrics.log_records_dropped,

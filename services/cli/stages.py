@@ -3,10 +3,11 @@
 import argparse
 import asyncio
 import sys
+from typing import TYPE_CHECKING
 
-from services.cli.connecting import rabbit
+from services.cli.application import run_application
 from services.cli.errors import MAX_PORT, UsageError, positive
-from services.cli.process import observed, stop_on_signals
+from services.cli.process import stop_on_signals
 from services.ingest.main import Ingest
 from services.ingest.telemetry import IngestTelemetry
 from services.normalizer.main import Normalizer
@@ -14,9 +15,15 @@ from services.normalizer.telemetry import NormalizerTelemetry
 from services.simulator import SimulatorSettings
 from services.simulator import run as simulate
 from shared.clock import SystemClock
+from shared.control import Announcement, ResyncRequest
 from shared.exchanges import EXCHANGES
+from shared.messages import AnyMessage
 from shared.settings import Settings, targets
 from shared.telemetry.bundle import Telemetry
+from shared.topology import CONTROL, FIREHOSE, MARKET, QUARANTINE, RAW, announcement_key, resync_key
+
+if TYPE_CHECKING:
+    from shared.bus.rabbit import RabbitBus
 
 __all__ = ["add_ingest", "add_normalizer", "add_simulator", "run_ingest", "run_normalizer", "run_simulator"]
 
@@ -35,16 +42,25 @@ def run_ingest(arguments: argparse.Namespace, settings: Settings, telemetry: Tel
 
 
 async def _ingest(exchange: str, settings: Settings, telemetry: Telemetry) -> None:
+    from shared.bus.rabbit.application import Traffic
+
     wanted = targets(settings, exchange)
     if not wanted:
         raise UsageError("exchange", f"{exchange} is not enabled in the settings")
-    bus = rabbit(settings, f"ingest {exchange}")
-    async with stop_on_signals() as stop, observed(telemetry, settings.telemetry), bus:
+
+    async def main(bus: "RabbitBus", stop: asyncio.Event) -> None:
         bound = IngestTelemetry(telemetry, exchange, settings.ingest.permits)
         ingest = Ingest(exchange, wanted, settings, bus, SystemClock(), bound)
-        telemetry.health.add("broker", lambda: None if bus.connected else "not connected")
         telemetry.health.add("streams", ingest.problem)
         await ingest.run(stop)
+
+    published = [
+        Traffic(RAW, f"market.{exchange}.#", "Envelopes of raw frames (msgpack)"),
+        Traffic(CONTROL, announcement_key(), "The streams of this process", Announcement),
+    ]
+    consumed = [Traffic(CONTROL, resync_key(exchange), "What a normalizer has no state for", ResyncRequest)]
+    text = f"Holds the streams of {exchange} open and publishes raw frames."
+    await run_application(settings, telemetry, f"ingest {exchange}", text, (published, consumed), main)
 
 
 def add_normalizer(parser: argparse.ArgumentParser) -> None:
@@ -60,12 +76,26 @@ def run_normalizer(arguments: argparse.Namespace, settings: Settings, telemetry:
 
 
 async def _normalizer(settings: Settings, telemetry: Telemetry) -> None:
-    bus = rabbit(settings, "normalizer")
-    async with stop_on_signals() as stop, observed(telemetry, settings.telemetry), bus:
+    from shared.bus.rabbit.application import Traffic
+
+    async def main(bus: "RabbitBus", stop: asyncio.Event) -> None:
         normalizer = Normalizer(settings, bus, SystemClock(), NormalizerTelemetry(telemetry))
-        telemetry.health.add("broker", lambda: None if bus.connected else "not connected")
         telemetry.health.add("streams", normalizer.problem)
         await normalizer.run(stop)
+
+    published = [
+        Traffic(MARKET, "*.*.*", "Canonical messages of one routing key", list[AnyMessage]),
+        Traffic(QUARANTINE, "market", "Frames that could not be normalized (msgpack)"),
+        Traffic(CONTROL, "resync.*", "What there is no state for", ResyncRequest),
+    ]
+    if settings.broker.firehose:
+        published.append(Traffic(FIREHOSE, "*.#", "Canonical messages of one stream", list[AnyMessage]))
+    consumed = [
+        Traffic(RAW, "market.#", "Envelopes of raw frames (msgpack)"),
+        Traffic(CONTROL, announcement_key(), "The streams that there are", Announcement),
+    ]
+    text = "Consumes raw frames and publishes canonical messages."
+    await run_application(settings, telemetry, "normalizer", text, (published, consumed), main)
 
 
 def add_simulator(parser: argparse.ArgumentParser) -> None:

@@ -1,5 +1,6 @@
 """What a normalizer tells the outside."""
 
+import logging
 from collections.abc import Sequence
 
 from services.normalizer.batch import Batch, Groups
@@ -12,6 +13,8 @@ from shared.telemetry.bundle import Telemetry
 from shared.telemetry.stages import NormalizerMetrics, PublisherMetrics
 
 __all__ = ["NormalizerTelemetry"]
+
+log = logging.getLogger(__name__)
 
 
 class NormalizerTelemetry:
@@ -86,7 +89,7 @@ class NormalizerTelemetry:
 
     def session_lost(self, error: BrokerError) -> None:
         """The connection is gone, and with it all state; a new session follows."""
-        self._events.broker_lost("consume", str(error))
+        log.warning("a session ended: %s", error)
         self._return()
 
     def session_crashed(self, error: Exception) -> None:

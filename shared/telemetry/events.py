@@ -80,7 +80,8 @@ class StreamEvents(Reporter):
         self._metrics.stream_up.labels(*labels).set(0)
         self._metrics.reconnects.labels(*labels, self._reasons(reason)).inc()
         fields = {"exchange": exchange, "stream": stream, "reason": reason, "code": code, "detail": detail}
-        self._report(logging.WARNING, "stream_disconnected", (stream, reason), **fields)
+        level = logging.INFO if reason in {"stopped", "planned"} else logging.WARNING
+        self._report(level, "stream_disconnected", (stream, reason), **fields)
 
     def connect_failed(self, exchange: str, stream: str, reason: str, detail: str) -> None:
         """A WebSocket could not be opened; counted with the ends of connections."""

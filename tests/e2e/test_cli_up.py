@@ -98,7 +98,7 @@ def test_everything_flows_and_nothing_is_left_of_it(tmp_path: Path, number: sign
 
 def test_it_ends_when_it_is_stopped_while_it_starts(tmp_path: Path) -> None:
     with up(tmp_path) as running:
-        eventually_sync(lambda: any("rabbitmq" in line for line in running.alive()), "a node starts", within=60)
+        eventually_sync(lambda: any("beam" in line for line in running.alive()), "a node starts", within=60)
         running.process.send_signal(signal.SIGTERM)
         assert running.process.wait(timeout=60) == 0
         eventually_sync(lambda: not running.alive(), "nothing is left", within=60, interval=0.2)

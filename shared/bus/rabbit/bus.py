@@ -66,6 +66,12 @@ class RabbitBus:
         """Whether both connections are up; a broker that froze shows after three heartbeats."""
         return self._publishing.connected and self._consuming.connected
 
+    @property
+    def connections(self) -> dict[str, tuple[bool, str | None]]:
+        """By purpose: whether the connection is up, and why the broker accepts nothing from it at the moment."""
+        publishing, consuming = self._publishing, self._consuming
+        return {"publish": (publishing.connected, publishing.blocked), "consume": (consuming.connected, None)}
+
     async def declare(self, stream: StreamInfo) -> None:
         """See ``Bus.declare``; from now on the queue is declared again after every reconnect."""
         await self._topology.declare(stream)
