@@ -9,7 +9,18 @@ from collections.abc import Callable
 from decimal import ROUND_05UP, ROUND_HALF_EVEN, Context, Decimal
 from typing import Final
 
-__all__ = ["PROVED", "NumberError", "divide", "is_plain", "is_zero", "multiply", "optional", "plain", "unsigned"]
+__all__ = [
+    "PROVED",
+    "NumberError",
+    "divide",
+    "is_plain",
+    "is_zero",
+    "multiply",
+    "optional",
+    "plain",
+    "proves",
+    "unsigned",
+]
 
 MAX_DIGITS: Final = 80
 """Most digits of a plain form: an exponent must not blow a frame of 20 bytes up to gigabytes."""
@@ -20,13 +31,16 @@ MAX_TEXT: Final = 200
 QUOTIENT_PLACES: Final = 12
 """Decimal places of a quotient (a size in base units of a contract that is sized in quote units)."""
 
-_PLAIN_UNSIGNED: Final[Callable[[str], object]] = re.compile(r"[0-9]{1,40}(?:\.[0-9]{1,40})?").fullmatch
+_PLAIN_UNSIGNED: Final[Callable[[str], object]] = re.compile(r"[0-9]{1,40}+(?:\.[0-9]{1,40}+|)").fullmatch
 _LOOSE: Final[Callable[[str], object]] = re.compile(
     r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,4})?"
 ).fullmatch
+_PLAIN_POSITIVE: Final[Callable[[str], object]] = re.compile(
+    r"(?=[0.]*+[1-9])[0-9]{1,40}+(?:\.[0-9]{1,40}+|)"
+).fullmatch
 PROVED: Final[set[str]] = set()
 """Texts that are plain numbers above zero: prices and sizes come again and again, and this look-up costs a fifth of a
-regular expression. Only :func:`unsigned` writes it."""
+regular expression. Only :func:`proves` writes it."""
 
 PROVED_LIMIT: Final = 100_000
 
@@ -65,7 +79,7 @@ def plain(value: str | Decimal) -> str:
     if not number.is_finite():
         raise NumberError(text)
     sign, digits, exponent = number.as_tuple()
-    places = -int(exponent)
+    places = -int(exponent) if number else max(0, -int(exponent))
     if (len(digits) - places if places <= 0 else max(len(digits), places + 1)) > MAX_DIGITS:
         raise NumberError(text, f"has more than {MAX_DIGITS} digits in plain form")
     text = format(number, "f")
@@ -77,16 +91,22 @@ def unsigned(value: str | Decimal) -> str:
 
     Text above zero that was proved plain is remembered in :data:`PROVED`: hot code asks ``text in PROVED`` first.
     """
-    if isinstance(value, str) and _PLAIN_UNSIGNED(value) is not None:
-        if len(PROVED) >= PROVED_LIMIT:
-            PROVED.clear()
-        if not is_zero(value):
-            PROVED.add(value)
+    if isinstance(value, str) and (proves(value) or _PLAIN_UNSIGNED(value) is not None):
         return value
     text = plain(value)
     if text.startswith("-"):
         raise NumberError(value, "must not be negative")
     return text
+
+
+def proves(text: str) -> bool:
+    """Whether the text is a plain number above zero; it is in :data:`PROVED` from then on."""
+    if _PLAIN_POSITIVE(text) is None:
+        return False
+    if len(PROVED) >= PROVED_LIMIT:
+        PROVED.clear()
+    PROVED.add(text)
+    return True
 
 
 def optional(value: str | Decimal | None) -> str | None:

@@ -15,9 +15,9 @@ An adapter is one folder. The same file names in each hold the same things:
 Ingest uses an :class:`Adapter`; a normalizer uses the :class:`Parser` it makes, one per stream.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import IntEnum, StrEnum
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol, runtime_checkable
 
 from msgspec import Struct
 
@@ -36,6 +36,7 @@ __all__ = [
     "Fetch",
     "FrameClass",
     "Group",
+    "Handler",
     "Head",
     "Heartbeat",
     "Limits",
@@ -48,6 +49,8 @@ __all__ = [
     "Request",
     "Resync",
     "Route",
+    "Routed",
+    "Routes",
     "Send",
     "StreamPlan",
     "Subscription",
@@ -319,12 +322,14 @@ class Output:
 
     def add(self, message: Message) -> None:
         """Take a message; for feeds that no group is kept of (one feed of one instrument must go one way only)."""
-        group = self._groups.get((message.feed, message.symbol))
+        key = feed, symbol = message.feed, message.symbol
+        group = self._groups.get(key)
         if group is None:
-            group = self._groups[message.feed, message.symbol] = Group(message.feed, message.exchange, message.symbol)
-        if message.feed == STATUS and self.batch and self.batch[-1][0].feed != STATUS:
-            self.segment = object()
-        elif (sibling := self._groups.get((_SIBLINGS.get(message.feed, ""), message.symbol))) is not None:
+            group = self._groups[key] = Group(feed, message.exchange, symbol)
+        if feed == STATUS:
+            if self.batch and self.batch[-1][0].feed != STATUS:
+                self.segment = object()
+        elif feed in _SIBLINGS and (sibling := self._groups.get((_SIBLINGS[feed], symbol))) is not None:
             sibling.close()
         if group.segment is not self.segment:
             group.open(self)
@@ -391,6 +396,33 @@ class Parser(Protocol):
         itself, so nothing is asked for), ``started`` (this normalizer took the stream over in mid-life).
         None means all feeds, all instruments.
         """
+        ...
+
+
+Handler = Callable[[Origin, bytes, Output], None]
+"""Reads the data of a frame; raises as :meth:`Parser.data` does."""
+
+
+class Routes(NamedTuple):
+    """Frames that can be told by how they begin: up to the first ``mark`` that is not before ``start``.
+
+    What begins as a key of ``handlers`` may be given to its handler instead of :meth:`Parser.data`. The parser owns
+    the dictionary and changes it as it learns. The handler is told nothing by the key alone: a frame cut short or
+    made up may begin with it too.
+    """
+
+    handlers: dict[bytes, Handler]
+    mark: bytes
+    start: int
+
+
+@runtime_checkable
+class Routed(Protocol):
+    """A parser that hot code may go around."""
+
+    @property
+    def routes(self) -> Routes:
+        """The same for the life of the parser."""
         ...
 
 

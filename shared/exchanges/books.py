@@ -10,7 +10,7 @@ from shared.messages import BookDelta, BookSnapshot, Level, Status, StreamStatus
 from shared.numbers import is_zero
 from shared.sequencing import BookSequencer, SeedVerdict, SequenceRule, Update, Verdict
 
-__all__ = ["BookLevels", "Books", "HeldDelta"]
+__all__ = ["Book", "BookLevels", "Books", "HeldDelta"]
 
 
 class BookLevels(NamedTuple):
@@ -30,7 +30,7 @@ class HeldDelta(NamedTuple):
     ts_received: int
 
 
-class _Book(BookSequencer[HeldDelta]):
+class Book(BookSequencer[HeldDelta]):
     """One instrument's procedure, and where its messages go. Snapshots and deltas have one order between them."""
 
     __slots__ = ("deltas", "instrument", "snapshots")
@@ -41,13 +41,60 @@ class _Book(BookSequencer[HeldDelta]):
         self.snapshots = Group("book_snapshot", exchange, instrument.symbol)
         self.deltas = Group("book_delta", exchange, instrument.symbol)
 
+    def follow(  # noqa: PLR0913, PLR0917 - once per frame: by position
+        self,
+        origin: Origin,
+        output: Output,
+        first: int,
+        last: int,
+        previous: int | None,
+        ts_exchange: int | None,
+        bids: list[Level],
+        asks: list[Level],
+        bid_sizes: list[str] | None = None,
+        ask_sizes: list[str] | None = None,
+    ) -> bool:
+        """Publish a delta that directly continues the book; False, and nothing done, for any other."""
+        # BookSequencer.advance and Books._publish_delta, without their calls.
+        before = self.sequence
+        if before is None or self._bridging or last <= before:
+            return False
+        if (previous if self.rule.linked else first - 1) != before:
+            return False
+        self.sequence = last
+        group, instrument, part = self.deltas, self.instrument, output.parts
+        if group.segment is not output.segment:
+            group.open(output)
+        group.messages.append(
+            BookDelta(
+                origin.exchange,
+                instrument.symbol,
+                instrument.native_symbol,
+                ts_exchange,
+                origin.ts_received,
+                origin.ts_normalized,
+                origin.stream,
+                origin.epoch,
+                origin.frame,
+                part,
+                bids,
+                asks,
+                last,
+                before,
+                bid_sizes,
+                ask_sizes,
+            )
+        )
+        output.parts = part + 1
+        return True
+
 
 class Books:
     """The books of one stream. Every method appends what a consumer must see, in order."""
 
     def __init__(self, rule: SequenceRule) -> None:
         self._rule = rule
-        self._books: dict[str, _Book] = {}
+        self._books: dict[str, Book] = {}
 
     def delta(
         self,
@@ -151,14 +198,18 @@ class Books:
                 book.reset()
                 self._break(origin, book.instrument, output, book, reason, None)
 
+    def find(self, native_symbol: str) -> Book | None:
+        """The book of an instrument, if there is one yet."""
+        return self._books.get(native_symbol)
+
     def waiting(self) -> list[Instrument]:
         """The instruments whose book has no snapshot."""
         return [book.instrument for book in self._books.values() if book.sequence is None]
 
-    def _book(self, origin: Origin, instrument: Instrument) -> _Book:
+    def _book(self, origin: Origin, instrument: Instrument) -> Book:
         book = self._books.get(instrument.native_symbol)
         if book is None:
-            book = self._books[instrument.native_symbol] = _Book(self._rule, origin.exchange, instrument)
+            book = self._books[instrument.native_symbol] = Book(self._rule, origin.exchange, instrument)
         return book
 
     def _break(
@@ -166,7 +217,7 @@ class Books:
         origin: Origin,
         instrument: Instrument,
         output: Output,
-        book: _Book,
+        book: Book,
         reason: str,
         detail: str | None,
     ) -> None:
@@ -174,7 +225,7 @@ class Books:
         _say(origin, instrument, output, "gap", reason, detail)
         self._ask(origin, instrument, output, book, reason)
 
-    def _ask(self, origin: Origin, instrument: Instrument, output: Output, book: _Book, reason: str) -> None:
+    def _ask(self, origin: Origin, instrument: Instrument, output: Output, book: Book, reason: str) -> None:
         book.asked(origin.ts_received)
         _say(origin, instrument, output, "resync", reason, None)
         output.resyncs.append(Resync("book", instrument.native_symbol, reason))
@@ -184,7 +235,7 @@ class Books:
         origin: Origin,
         instrument: Instrument,
         output: Output,
-        book: _Book,
+        book: Book,
         levels: BookLevels,
         sequence: int,
         ts_exchange: int | None,
@@ -201,7 +252,7 @@ class Books:
     @staticmethod
     def _publish_delta(
         origin: Origin,
-        book: _Book,
+        book: Book,
         output: Output,
         levels: BookLevels,
         ts_exchange: int | None,

@@ -100,8 +100,8 @@ class Replica:
         self._sides: dict[str | None, tuple[dict[Decimal, str], dict[Decimal, str]]] = {}
 
     def apply(self, messages: Iterable[Message]) -> None:
-        """Follow the book messages among these."""
-        for message in messages:
+        """Follow the book messages among these, as a consumer decodes them."""
+        for message in decode_messages(encode_messages([*messages])):
             if isinstance(message, BookSnapshot):
                 self._sides[message.symbol] = _side(message.bids), _side(message.asks)
                 self.sequence[message.symbol] = message.sequence

@@ -200,7 +200,8 @@ async def conservation(plane: Plane) -> None:
         rejected = counter(text, "tidegate_frames_rejected_total")
         repeated = counter(text, "tidegate_frames_repeated_total")
         waiting = counter(text, "tidegate_frames_in_flight", stage="normalizer")
-        assert received == published + rejected + repeated + waiting
+        returned = counter(text, "tidegate_frames_returned_total")
+        assert received == published + rejected + repeated + returned + waiting
         assert rejected >= 3
         return True
 

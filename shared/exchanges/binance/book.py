@@ -8,10 +8,11 @@ book correctly", spot and USD-M references.
 from shared.errors import ParseError
 from shared.exchanges.base import Origin, Output
 from shared.exchanges.binance.endpoints import USDM
-from shared.exchanges.binance.market import Find, event_time
+from shared.exchanges.binance.market import Find
+from shared.exchanges.binance.values import event_time
 from shared.exchanges.binance.wire import COIN_M, Depth, DepthSnapshot
 from shared.exchanges.books import BookLevels, Books
-from shared.exchanges.levels import validated
+from shared.exchanges.levels import decoded_levels, proved_levels, validated
 from shared.sequencing import CONTIGUOUS, LINKED
 
 __all__ = ["DepthBooks"]
@@ -30,23 +31,30 @@ class DepthBooks:
         """``@depth``: absolute sizes of the levels that changed."""
         if event.stack == COIN_M:
             return
-        instrument = self._find(event.symbol, origin, output)
-        levels = BookLevels(validated(event.bids, "bids"), validated(event.asks, "asks"))
+        symbol = event.symbol
+        book = self._books.find(symbol)
+        instrument = self._find(symbol, origin, output) if book is None else book.instrument
+        bids, asks = proved_levels(event.bids, "bids"), proved_levels(event.asks, "asks")
         first, last, previous = event.first_id, event.last_id, event.previous_id
         if first > last:
             raise ParseError("wrong_type", f"U: {first} was beyond u, {last}")
-        if self._linked and previous is None:
+        if not self._linked:
+            previous = None
+        elif previous is None:
             raise ParseError("missing_field", "pu was not there, which links USD-M updates")
         ts_exchange = event_time(event.ts_transaction, event.ts_event)
-        self._kept.add(event.symbol)
+        if book is None:
+            self._kept.add(symbol)
+        elif book.follow(origin, output, first, last, previous, ts_exchange, bids, asks):
+            return
         self._books.delta(
             origin,
             instrument,
             output,
-            levels,
+            BookLevels(bids, asks),
             first=first,
             last=last,
-            previous=previous if self._linked else None,
+            previous=previous,
             ts_exchange=ts_exchange,
         )
 
@@ -55,7 +63,8 @@ class DepthBooks:
         if event.stack == COIN_M:
             return
         instrument = self._find(event.symbol, origin, output)
-        levels = BookLevels(validated(event.bids, "bids"), validated(event.asks, "asks"))
+        bids, asks = decoded_levels(event.bids, "bids"), decoded_levels(event.asks, "asks")
+        levels = BookLevels(validated(bids, "bids"), validated(asks, "asks"))
         ts_exchange = event_time(event.ts_transaction, event.ts_event)
         self._books.partial(origin, instrument, output, levels, event.last_id, ts_exchange)
 

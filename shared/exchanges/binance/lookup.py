@@ -25,11 +25,16 @@ class Lookup:
         self._table = table
         self._asked: int | None = None
 
-    def find(self, native_symbol: str, origin: Origin, output: Output) -> Instrument:
-        """The instrument; raises ParseError(``unknown_instrument``)."""
+    def get(self, native_symbol: str) -> Instrument | None:
+        """The instrument, if it is listed or named by the rule."""
         instrument = self._table.get(native_symbol)
         if instrument is None and len(native_symbol) <= LONGEST:
             instrument = named(self._product, native_symbol)
+        return instrument
+
+    def find(self, native_symbol: str, origin: Origin, output: Output) -> Instrument:
+        """The instrument; raises ParseError(``unknown_instrument``)."""
+        instrument = self.get(native_symbol)
         if instrument is None:
             if self._asked is None or origin.ts_received - self._asked >= ASK_INTERVAL_NS:
                 self._asked = origin.ts_received

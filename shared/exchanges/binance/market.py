@@ -9,7 +9,9 @@ from collections.abc import Callable
 from typing import Final
 
 from shared.errors import ParseError
-from shared.exchanges.base import Origin, Output
+from shared.exchanges.base import Group, Origin, Output
+from shared.exchanges.binance.trading import Quotes, Tickers, Trades
+from shared.exchanges.binance.values import maybe, nanoseconds, signed
 from shared.exchanges.binance.wire import (
     COIN_M,
     AggregateTrade,
@@ -22,18 +24,15 @@ from shared.exchanges.binance.wire import (
     TradeEvent,
 )
 from shared.exchanges.levels import number
+from shared.exchanges.runs import IdRuns
 from shared.instruments import Instrument
-from shared.messages import Candle, Funding, Liquidation, MarkPrice, OpenInterest, Quote, Side, Ticker, Trade
-from shared.numbers import NumberError, is_zero, plain
-from shared.sequencing import DuplicateWindow
+from shared.messages import Candle, Funding, Liquidation, MarkPrice, OpenInterest, Side
+from shared.numbers import is_zero
 
-__all__ = ["Find", "Market", "event_time", "nanoseconds"]
+__all__ = ["Find", "Market"]
 
 Find = Callable[[str, Origin, Output], Instrument]
 """Native symbol to instrument; raises ParseError(``unknown_instrument``)."""
-
-LAST_MS: Final = 10**13
-"""Exclusive; the year 2286. A time beyond is none in milliseconds."""
 
 _INTERVALS: Final = frozenset(
     {"1s", "1m", "3m", "5m", "15m", "30m", "1h", "2h", "4h", "6h", "8h", "12h", "1d", "3d", "1w", "1M"}
@@ -41,108 +40,87 @@ _INTERVALS: Final = frozenset(
 _SIDES: Final[dict[str, Side]] = {"BUY": "buy", "SELL": "sell"}
 
 
-def nanoseconds(milliseconds: int, name: str) -> int:
-    """A venue time; raises ParseError(``bad_time``)."""
-    if 0 <= milliseconds < LAST_MS:
-        return milliseconds * 1_000_000
-    raise ParseError("bad_time", f"{name}: {milliseconds} was no time in milliseconds")
-
-
-def event_time(ts_transaction: int | None, ts_event: int | None) -> int | None:
-    """The matching engine's time, else the event's; None where there is neither (spot quotes, spot snapshots)."""
-    if ts_transaction is not None:
-        return nanoseconds(ts_transaction, "T")
-    return None if ts_event is None else nanoseconds(ts_event, "E")
-
-
 class Market:
     """What one stream needs to remember between frames, books apart."""
 
     def __init__(self, find: Find) -> None:
         self._find = find
-        self._windows: dict[tuple[str, bool], DuplicateWindow] = {}
-        self._quotes: dict[str, tuple[str | None, ...]] = {}
+        self._ids: dict[tuple[str, bool], IdRuns] = {}
+        self._trades: dict[tuple[str, bool], Trades] = {}
+        self._quotes: dict[str, Quotes] = {}
+        self._tickers: dict[str, Tickers] = {}
         self._marks: dict[str, tuple[str, str | None]] = {}
         self._funding: dict[str, tuple[str, int | None]] = {}
         self._open_interest: dict[str, str] = {}
 
     def begin(self) -> None:
         """A new epoch: current values are told again. Trade ids are remembered, the venue may repeat trades."""
-        self._quotes.clear()
+        for quotes in self._quotes.values():
+            quotes.forget()
         self._marks.clear()
         self._funding.clear()
         self._open_interest.clear()
 
+    def relist(self) -> None:
+        """The instruments may be others than before. Trade ids are remembered."""
+        self._trades.clear()
+        self._quotes.clear()
+        self._tickers.clear()
+
     def trade(self, origin: Origin, event: TradeEvent, output: Output) -> None:
         """``@trade``."""
-        if event.execution is None or event.execution == "MARKET":
-            self._trade(origin, event, output, aggregate=False)
+        if event.stack != COIN_M and event.execution in {None, "MARKET"}:
+            self.trades(origin, event.symbol, output, aggregate=False).take(origin, event, output)
 
     def aggregate_trade(self, origin: Origin, event: AggregateTrade, output: Output) -> None:
         """``@aggTrade``."""
-        self._trade(origin, event, output, aggregate=True)
-
-    def _trade(self, origin: Origin, event: TradeEvent | AggregateTrade, output: Output, *, aggregate: bool) -> None:
-        if event.stack == COIN_M:
-            return
-        instrument = self._find(event.symbol, origin, output)
-        price, size = number(event.price, "p"), number(event.size, "q")
-        head = origin.head(instrument, nanoseconds(event.ts_trade, "T"))
-        key = (event.symbol, aggregate)
-        window = self._windows.get(key)
-        if window is None:
-            window = self._windows[key] = DuplicateWindow()
-        if window.seen(event.trade_id):
-            output.duplicates += 1
-            return
-        side: Side = "sell" if event.buyer_is_maker else "buy"
-        output.add(Trade(*head, output.parts, str(event.trade_id), price, size, side))
+        if event.stack != COIN_M:
+            self.trades(origin, event.symbol, output, aggregate=True).take(origin, event, output)
 
     def quote(self, origin: Origin, event: BookTicker, output: Output) -> None:
-        """``@bookTicker``; an empty side has size 0."""
-        if event.stack == COIN_M:
-            return
-        instrument = self._find(event.symbol, origin, output)
-        values = (
-            *_best(event.bid_price, event.bid_size, "b", "B"),
-            *_best(event.ask_price, event.ask_size, "a", "A"),
-        )
-        head = origin.head(instrument, event_time(event.ts_transaction, event.ts_event))
-        if self._quotes.get(event.symbol) == values:
-            output.duplicates += 1
-            return
-        self._quotes[event.symbol] = values
-        output.add(Quote(*head, output.parts, *values, event.update_id))
+        """``@bookTicker``."""
+        if event.stack != COIN_M:
+            self.quotes(origin, event.symbol, output).take(origin, event, output)
 
     def ticker(self, origin: Origin, event: Ticker24h, output: Output) -> None:
         """``@ticker`` and ``@miniTicker``: complete in themselves."""
-        if event.stack == COIN_M:
-            return
-        instrument = self._find(event.symbol, origin, output)
-        bid = _best(event.bid_price, event.bid_size, "b", "B")
-        ask = _best(event.ask_price, event.ask_size, "a", "A")
-        output.add(
-            Ticker(
-                *origin.head(instrument, nanoseconds(event.ts_event, "E")),
-                output.parts,
-                number(event.last_price, "c"),
-                *bid,
-                *ask,
-                _maybe(event.open_price, "o"),
-                _maybe(event.high_price, "h"),
-                _maybe(event.low_price, "l"),
-                _maybe(event.volume, "v"),
-                _maybe(event.turnover, "q"),
-            )
-        )
+        if event.stack != COIN_M:
+            self.tickers(origin, event.symbol, output).take(origin, event, output)
+
+    def trades(self, origin: Origin, native_symbol: str, output: Output, *, aggregate: bool) -> Trades:
+        """The trades of an instrument; raises ParseError(``unknown_instrument``)."""
+        key = (native_symbol, aggregate)
+        found = self._trades.get(key)
+        if found is None:
+            instrument = self._find(native_symbol, origin, output)
+            other = self._trades.get((native_symbol, not aggregate))
+            group = Group("trade", origin.exchange, instrument.symbol) if other is None else other.group
+            found = self._trades[key] = Trades(instrument, group, self._ids.setdefault(key, IdRuns()))
+        return found
+
+    def quotes(self, origin: Origin, native_symbol: str, output: Output) -> Quotes:
+        """The quotes of an instrument; raises ParseError(``unknown_instrument``)."""
+        found = self._quotes.get(native_symbol)
+        if found is None:
+            found = Quotes(origin.exchange, self._find(native_symbol, origin, output))
+            self._quotes[native_symbol] = found
+        return found
+
+    def tickers(self, origin: Origin, native_symbol: str, output: Output) -> Tickers:
+        """The tickers of an instrument; raises ParseError(``unknown_instrument``)."""
+        found = self._tickers.get(native_symbol)
+        if found is None:
+            found = Tickers(origin.exchange, self._find(native_symbol, origin, output))
+            self._tickers[native_symbol] = found
+        return found
 
     def mark_price(self, origin: Origin, event: MarkPriceUpdate, output: Output) -> None:
         """``@markPrice``: mark price and, for perpetuals, funding."""
         if event.stack == COIN_M:
             return
         instrument = self._find(event.symbol, origin, output)
-        mark = (number(event.mark_price, "p"), _maybe(event.index_price, "i"))
-        rate = _signed(event.rate, "r") if event.rate else None
+        mark = (number(event.mark_price, "p"), maybe(event.index_price, "i"))
+        rate = signed(event.rate, "r") if event.rate else None
         ts_next = nanoseconds(event.ts_next_funding, "T") if event.ts_next_funding else None
         head = origin.head(instrument, nanoseconds(event.ts_event, "E"))
         if self._marks.get(event.symbol) != mark:
@@ -158,7 +136,7 @@ class Market:
             return
         order = event.order
         instrument = self._find(order.symbol, origin, output)
-        average = _maybe(order.average_price, "ap")
+        average = maybe(order.average_price, "ap")
         output.add(
             Liquidation(
                 *origin.head(instrument, nanoseconds(order.ts_trade, "T")),
@@ -204,24 +182,3 @@ class Market:
         if self._open_interest.get(reply.symbol) != value:
             self._open_interest[reply.symbol] = value
             output.add(OpenInterest(*head, output.parts, value))
-
-
-def _best(price: str | None, size: str | None, price_key: str, size_key: str) -> tuple[str | None, str | None]:
-    """Best price and size of a side; both None where the side is empty (size 0) or not sent."""
-    best = number(price, price_key) if price else None
-    amount = number(size, size_key) if size else None
-    if best is None or (amount is not None and is_zero(amount)):
-        return None, None
-    return best, amount
-
-
-def _maybe(value: str | None, name: str) -> str | None:
-    """An unsigned number; None where the venue leaves it empty or out."""
-    return number(value, name) if value else None
-
-
-def _signed(value: str, name: str) -> str:
-    try:
-        return plain(value)
-    except NumberError as error:
-        raise ParseError("bad_number", f"{name}: {error}") from error

@@ -8,14 +8,13 @@ book tickers and depth snapshots without a wrapper, answers to requests) is look
 from collections.abc import Callable
 from typing import Final, TypeVar
 
-from msgspec import DecodeError
-
 from shared.envelope import Frame, RestReply
 from shared.errors import ParseError
-from shared.exchanges.base import Feed, Origin, Output, Resync
+from shared.exchanges.base import Feed, Handler, Origin, Output, Resync, Routes
 from shared.exchanges.binance import wire
 from shared.exchanges.binance.book import DepthBooks
 from shared.exchanges.binance.endpoints import SPOT, asked
+from shared.exchanges.binance.hot import hot
 from shared.exchanges.binance.lookup import Lookup
 from shared.exchanges.binance.market import Market
 from shared.exchanges.binance.symbols import instruments_of
@@ -33,10 +32,9 @@ from shared.instruments import InstrumentTable
 
 __all__ = ["BinanceParser"]
 
-_UNREADABLE: Final = (DecodeError, UnicodeDecodeError, RecursionError)
+_TOPIC_AT: Final = len(STREAM_HEAD)
 
 EventT = TypeVar("EventT")
-Handler = Callable[[Origin, bytes, Output], None]
 
 
 class BinanceParser:
@@ -47,6 +45,8 @@ class BinanceParser:
         self._lookup = Lookup(product, instruments)
         self._market = Market(self._lookup.find)
         self._books = DepthBooks(product, self._lookup.find)
+        self._routes: dict[bytes, Handler] = {}
+        self.routes = Routes(self._routes, b'"', _TOPIC_AT)
         self._wrapped: dict[Kind, Handler] = {}
         self._plain: dict[Kind, Handler] = {}
         market, books = self._market, self._books
@@ -64,16 +64,13 @@ class BinanceParser:
 
     def data(self, origin: Origin, frame: Frame, output: Output) -> None:
         """A frame of kind TEXT; binary ones are not documented and read alike."""
-        data = frame.data
+        data = frame[2]
+        handler = self._routes.get(data[: data.find(b'"', _TOPIC_AT)])
+        if handler is None:
+            handler = self._route(origin, data, output)
         try:
-            if data.startswith(STREAM_HEAD):
-                topic = topic_of(topic_name(data))
-                handler = None if topic is None or topic.native_symbol is None else self._wrapped.get(topic.kind)
-                if handler is not None:
-                    handler(origin, data, output)
-                    return
-            self._look(origin, data, output)
-        except _UNREADABLE as error:
+            handler(origin, data, output)
+        except wire.UNREADABLE as error:
             raise wire.parse_error(error) from error
 
     def reply(self, origin: Origin, reply: RestReply, output: Output) -> None:
@@ -86,7 +83,7 @@ class BinanceParser:
             raise ParseError("unknown_event", f"{request.what} was answered with {reply.status} {text}")
         try:
             self._reply(origin, request.what, request.native_symbol, reply.body, output)
-        except _UNREADABLE as error:
+        except wire.UNREADABLE as error:
             raise wire.parse_error(error) from error
 
     def interrupted(
@@ -107,10 +104,28 @@ class BinanceParser:
             handle(origin, decode(data), output)
 
         def wrapped(origin: Origin, data: bytes, output: Output) -> None:
-            handle(origin, decode_wrapped(data).data, output)
+            try:
+                event = decode_wrapped(data).data
+            except wire.UNREADABLE as error:
+                raise wire.parse_error(error) from error
+            handle(origin, event, output)
 
         self._plain[kind] = plain
         self._wrapped[kind] = wrapped
+
+    def _route(self, origin: Origin, data: bytes, output: Output) -> Handler:
+        """What takes a frame; remembered where it begins with a topic."""
+        if not data.startswith(STREAM_HEAD):
+            return self._look
+        name = topic_name(data)
+        topic = topic_of(name)
+        handler = None if topic is None or topic.native_symbol is None else self._wrapped.get(topic.kind)
+        if topic is None or topic.native_symbol is None or handler is None:
+            return self._look
+        if self._lookup.get(topic.native_symbol) is not None:
+            handler = hot(self._market, topic, origin, output) or handler
+            self._routes[STREAM_HEAD + name] = handler
+        return handler
 
     def _look(self, origin: Origin, data: bytes, output: Output) -> None:
         """A frame whose beginning didn't tell all."""
@@ -128,7 +143,7 @@ class BinanceParser:
                 self._element(origin, bytes(element), output)
             except ParseError as error:
                 output.reject(error)
-            except _UNREADABLE as error:
+            except wire.UNREADABLE as error:
                 output.reject(wire.parse_error(error))
 
     def _element(self, origin: Origin, data: bytes, output: Output) -> None:
@@ -183,6 +198,8 @@ class BinanceParser:
     def _reply(self, origin: Origin, what: str, native_symbol: str | None, body: bytes, output: Output) -> None:
         if what == "exchangeInfo":
             self._lookup.learn(instruments_of(self._product, body))
+            self._routes.clear()
+            self._market.relist()
         elif what == "openInterest":
             self._market.open_interest(origin, wire.decode_open_interest(body), output)
         elif native_symbol is None:

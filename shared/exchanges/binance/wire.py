@@ -13,6 +13,7 @@ from msgspec import DecodeError, Meta, Raw, Struct, ValidationError, field, json
 from shared.errors import ParseError
 
 __all__ = [
+    "UNREADABLE",
     "AggregateTrade",
     "BookTicker",
     "Combined",
@@ -93,14 +94,14 @@ class BookTicker(Struct, tag_field="e", tag="bookTicker", gc=False):
 
 
 class Depth(Struct, tag_field="e", tag="depthUpdate", gc=False):
-    """``<s>@depth``, and USD-M's partial depth. ``previous_id`` and the transaction time are USD-M's."""
+    """``<s>@depth``, USD-M's partial depth: levels as JSON. ``previous_id`` and the transaction time are USD-M's."""
 
     symbol: str = field(name="s")
     ts_event: int = field(name="E")
     first_id: Id = field(name="U")
     last_id: Id = field(name="u")
-    bids: Levels = field(name="b")
-    asks: Levels = field(name="a")
+    bids: Raw = field(name="b")
+    asks: Raw = field(name="a")
     previous_id: Id | None = field(name="pu", default=None)
     ts_transaction: int | None = field(name="T", default=None)
     stack: int | None = field(name="st", default=None)
@@ -243,6 +244,9 @@ def decoders(kind: type[DataT]) -> tuple[Callable[[bytes], DataT], Callable[[byt
     """Decoders of an event alone and of an event in its wrapper."""
     return json.Decoder(kind).decode, json.Decoder(Combined[kind]).decode  # type: ignore[valid-type]
 
+
+UNREADABLE: Final = (DecodeError, UnicodeDecodeError, RecursionError)
+"""What decoders raise."""
 
 decode_probe: Final = json.Decoder(Probe).decode
 decode_combined_raw: Final = json.Decoder(Combined[Raw]).decode

@@ -43,7 +43,11 @@ class BookFeed:
         taken_at = ts * 1_000_000 if 0 < ts <= MAX_MILLISECONDS else nanoseconds(ts, "cts")
         update = sides.u
         if kind == "delta" and not instrument.inverse:
-            levels = BookLevels(proved_levels(sides.b, "bids"), proved_levels(sides.a, "asks"))
+            plain_bids, plain_asks = proved_levels(sides.b, "bids"), proved_levels(sides.a, "asks")
+            book = None if kept is None else self._books.find(native_symbol)
+            if book is not None and book.follow(origin, output, update, update, None, taken_at, plain_bids, plain_asks):
+                return
+            levels = BookLevels(plain_bids, plain_asks)
         else:
             bids, asks = decoded_levels(sides.b, "bids"), decoded_levels(sides.a, "asks")
             levels = book_levels(instrument, validated(bids, "bids"), validated(asks, "asks"))

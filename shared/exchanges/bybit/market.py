@@ -8,6 +8,7 @@ from shared.exchanges.bybit.wire import (
     ARRAY_CANDLE,
     ARRAY_LIQUIDATION,
     ARRAY_TRADE,
+    FRAME_PLAIN_QUOTE,
     FRAME_QUOTE,
     MAX_MILLISECONDS,
     CandleItem,
@@ -19,16 +20,18 @@ from shared.exchanges.bybit.wire import (
 from shared.exchanges.levels import base_size, number
 from shared.instruments import Instrument
 from shared.messages import Candle, Liquidation, Quote, Side, Trade
-from shared.numbers import PROVED, is_zero
+from shared.numbers import PROVED, is_zero, proves
 from shared.sequencing import DuplicateWindow
 
 __all__ = ["Quotes", "Trades", "candles", "liquidations"]
 
 _decode_trades = ARRAY_TRADE.decoder.decode
-_decode_quote = FRAME_QUOTE.decode
+_decode_plain_quote = FRAME_PLAIN_QUOTE.decode
 
 _Pair = tuple[str, str]
-_Levels = tuple[list[_Pair], list[_Pair]]
+
+_NOTHING = ""
+"""The size of no quote."""
 
 _TAKER: dict[str, Side] = {"Buy": "buy", "Sell": "sell"}
 
@@ -55,12 +58,17 @@ class Trades:
             items = _decode_trades(data).data
         except DecodeError:
             items = ARRAY_TRADE.items(data, output)
-        group, window = self._group, self._window
+        group, window, inverse = self._group, self._window, self._inverse
         if group.segment is not output.segment:
             group.open(output)
         for item in items:
             trade_id, price, size, ts = item.trade_id, item.price, item.size, item.traded_at
-            if price not in PROVED or size not in PROVED or not 0 < ts <= MAX_MILLISECONDS or self._inverse:
+            if (
+                not (price in PROVED or proves(price))
+                or not (size in PROVED or proves(size))
+                or not 0 < ts <= MAX_MILLISECONDS
+                or inverse
+            ):
                 self._unusual(origin, item, output)
                 continue
             if trade_id:
@@ -90,7 +98,7 @@ class Trades:
         window.turn()
 
     def _unusual(self, origin: Origin, item: TradeItem, output: Output) -> None:
-        """A trade with numbers that were not seen before, without a time, or of an inverse contract."""
+        """A trade with a number that is not plain or not above zero, without a time, or of an inverse contract."""
         try:
             price, size = number(item.price, "p"), number(item.size, "v")
             ts_exchange = nanoseconds(item.traded_at, "T")
@@ -110,7 +118,17 @@ class Trades:
 class Quotes:
     """Best bid and offer of one instrument. The venue repeats an unchanged one every 3 s: that is a duplicate."""
 
-    __slots__ = ("_group", "_instrument", "_inverse", "_last", "_native", "_symbol")
+    __slots__ = (
+        "_ask",
+        "_ask_size",
+        "_bid",
+        "_bid_size",
+        "_group",
+        "_instrument",
+        "_inverse",
+        "_native",
+        "_symbol",
+    )
 
     def __init__(self, exchange: str, instrument: Instrument) -> None:
         self._instrument = instrument
@@ -118,28 +136,35 @@ class Quotes:
         self._native = instrument.native_symbol
         self._inverse = instrument.inverse
         self._group = Group("quote", exchange, instrument.symbol)
-        self._last: _Levels | None = None
+        self._bid: str | None = None
+        self._bid_size: str | None = _NOTHING
+        self._ask: str | None = None
+        self._ask_size: str | None = None
 
     def frame(self, origin: Origin, data: bytes, output: Output) -> None:
         """``orderbook.1``, which is documented to come as snapshots only. Raises ParseError."""
         try:
-            frame = _decode_quote(data)
+            frame = _decode_plain_quote(data)
         except DecodeError:
-            frame = decode(FRAME_QUOTE, data)
-        levels, ts = frame.data, frame.cts or frame.ts
-        best = levels.b, levels.a
-        if frame.type != "snapshot":
-            raise ParseError("unknown_event", f"orderbook.1 of type {frame.type[:40]!r}")
-        ts_exchange = ts * 1_000_000 if 0 < ts <= MAX_MILLISECONDS else nanoseconds(ts, "cts")
-        if best == self._last:
+            self._unusual(origin, data, output)
+            return
+        levels = frame.data
+        ((bid, bid_size),) = levels.b
+        ((ask, ask_size),) = levels.a
+        if (
+            not (bid in PROVED or proves(bid))
+            or not (bid_size in PROVED or proves(bid_size))
+            or not (ask in PROVED or proves(ask))
+            or not (ask_size in PROVED or proves(ask_size))
+            or self._inverse
+        ):
+            self._unusual(origin, data, output)
+            return
+        if bid_size == self._bid_size and ask_size == self._ask_size and bid == self._bid and ask == self._ask:
             output.duplicates += 1
             return
-        sides = _plain_sides(*best)
-        if sides is None or self._inverse:
-            sides = *_side(self._instrument, levels.b, "bids"), *_side(self._instrument, levels.a, "asks")
-        bid_price, bid_size, bid_size_native, ask_price, ask_size, ask_size_native = sides
-        self._last = best
-        group = self._group
+        self._bid, self._bid_size, self._ask, self._ask_size = bid, bid_size, ask, ask_size
+        group, part = self._group, output.parts
         if group.segment is not output.segment:
             group.open(output)
         group.messages.append(
@@ -147,41 +172,49 @@ class Quotes:
                 origin.exchange,
                 self._symbol,
                 self._native,
-                ts_exchange,
+                frame.cts * 1_000_000,
                 origin.ts_received,
                 origin.ts_normalized,
                 origin.stream,
                 origin.epoch,
                 origin.frame,
-                output.parts,
-                bid_price,
+                part,
+                bid,
                 bid_size,
-                ask_price,
+                ask,
                 ask_size,
                 levels.u,
-                bid_size_native,
-                ask_size_native,
             )
         )
+        output.parts = part + 1
+
+    def _unusual(self, origin: Origin, data: bytes, output: Output) -> None:
+        """A quote with a number that is not plain, an empty side, or of an inverse contract."""
+        frame = decode(FRAME_QUOTE, data)
+        levels, ts = frame.data, frame.cts or frame.ts
+        if frame.type != "snapshot":
+            raise ParseError("unknown_event", f"orderbook.1 of type {frame.type[:40]!r}")
+        ts_exchange = nanoseconds(ts, "cts")
+        bid, bid_size, bid_native = _side(self._instrument, levels.b, "bids")
+        ask, ask_size, ask_native = _side(self._instrument, levels.a, "asks")
+        # Of an inverse contract the base size depends on the price: what the venue wrote is what is the same or not.
+        told = bid, bid_native or bid_size, ask, ask_native or ask_size
+        if told == (self._bid, self._bid_size, self._ask, self._ask_size):
+            output.duplicates += 1
+            return
+        self._bid, self._bid_size, self._ask, self._ask_size = told
+        group = self._group
+        if group.segment is not output.segment:
+            group.open(output)
+        head = origin.head(self._instrument, ts_exchange)
+        native = (bid_native, ask_native) if self._inverse else (None, None)
+        message = Quote(*head, output.parts, bid, bid_size, ask, ask_size, levels.u, *native)
+        group.messages.append(message)
         output.parts += 1
 
     def forget(self) -> None:
         """A new connection: its first quote is news, whatever it is."""
-        self._last = None
-
-
-_Sides = tuple[str | None, str | None, str | None, str | None, str | None, str | None]
-
-
-def _plain_sides(bids: list[_Pair], asks: list[_Pair]) -> _Sides | None:
-    """Both sides where each has one level whose numbers are known to be plain and above zero."""
-    if len(bids) != 1 or len(asks) != 1:
-        return None
-    bid_price, bid_size = bids[0]
-    ask_price, ask_size = asks[0]
-    if bid_price in PROVED and bid_size in PROVED and ask_price in PROVED and ask_size in PROVED:
-        return bid_price, bid_size, None, ask_price, ask_size, None
-    return None
+        self._bid_size = _NOTHING
 
 
 def _side(instrument: Instrument, levels: list[_Pair], side: str) -> tuple[str | None, str | None, str | None]:

@@ -1,12 +1,11 @@
 """Which frame goes where: the state of one Bybit stream."""
 
-from collections.abc import Callable
 from typing import Final
 from urllib.parse import urlsplit
 
 from shared.envelope import Frame, RestReply
 from shared.errors import ParseError
-from shared.exchanges.base import Feed, Origin, Output, Resync
+from shared.exchanges.base import Feed, Handler, Origin, Output, Resync, Routes
 from shared.exchanges.bybit.book import BookFeed
 from shared.exchanges.bybit.endpoints import INSTRUMENTS_PATH
 from shared.exchanges.bybit.market import Quotes, Trades, candles, liquidations
@@ -26,8 +25,6 @@ _START: Final = b'{"topic":"'
 
 _TOPIC_AT: Final = len(_START)
 
-_Handler = Callable[[Origin, bytes, Output], None]
-
 
 def leading_topic(data: bytes) -> bytes | None:
     """The topic where it comes first and is written plainly, as the venue does."""
@@ -44,7 +41,8 @@ class BybitParser:
     def __init__(self, product: str, table: InstrumentTable) -> None:
         self._product = product
         self._table = table
-        self._handlers: dict[bytes, _Handler] = {}
+        self._handlers: dict[bytes, Handler] = {}
+        self.routes = Routes(self._handlers, b'"', _TOPIC_AT)
         self._asked: int | None = None
         self._windows: dict[str, DuplicateWindow] = {}
         self._quotes: dict[str, Quotes] = {}
@@ -72,7 +70,7 @@ class BybitParser:
             handler = self._handler(origin, head.topic.encode(), output)
         handler(origin, data, output)
 
-    def _handler(self, origin: Origin, name: bytes, output: Output) -> _Handler:
+    def _handler(self, origin: Origin, name: bytes, output: Output) -> Handler:
         """What takes the frames of a topic; raises ParseError for a topic or an instrument that is not known."""
         of = _topic(name)
         symbol = of.native_symbol
@@ -84,7 +82,7 @@ class BybitParser:
             case Feed.QUOTE:
                 return self._quotes.setdefault(symbol, Quotes(exchange, instrument)).frame
             case Feed.TICKER:
-                return lambda origin, data, output: self._tickers.frame(origin, instrument, data, output)
+                return self._tickers.handler(instrument)
             case Feed.BOOK:
                 return lambda origin, data, output: self._books.frame(origin, instrument, of.variant, data, output)
             case Feed.LIQUIDATION:

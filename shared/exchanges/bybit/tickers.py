@@ -5,15 +5,23 @@ Derivatives send a snapshot, then only what changed: nothing gets out before a s
 
 from typing import Final, NamedTuple
 
-from msgspec import UNSET, structs
+from msgspec import UNSET, DecodeError, structs
 
 from shared.errors import ParseError
-from shared.exchanges.base import Origin, Output, Resync
-from shared.exchanges.bybit.wire import FRAME_TICKER, TickerData, decode, nanoseconds
+from shared.exchanges.base import Handler, Origin, Output, Resync
+from shared.exchanges.bybit.merging import Groups, merged
+from shared.exchanges.bybit.wire import (
+    FRAME_TICKER,
+    MAX_MILLISECONDS,
+    TickerData,
+    TickerFrame,
+    decode,
+    nanoseconds,
+)
 from shared.exchanges.levels import base_size, number
 from shared.instruments import Instrument, InstrumentKind
 from shared.messages import Funding, MarkPrice, OpenInterest, Status, StreamStatus, Ticker
-from shared.numbers import NumberError, is_zero, optional
+from shared.numbers import NumberError, is_plain, is_zero, optional
 
 __all__ = ["FEEDS", "Tickers"]
 
@@ -24,7 +32,10 @@ ASK_AGAIN_NS: Final = 10_000_000_000
 ASK_AGAIN_MAX_NS: Final = 160_000_000_000
 
 _FIELDS: Final = tuple(field.name for field in structs.fields(TickerData))
+_MERGED: Final = _FIELDS[: _FIELDS.index("open_interest") + 1]
 _PRICES: Final = frozenset(name for name in _FIELDS if name.endswith("_price"))
+
+_decode = FRAME_TICKER.decode
 
 Values = dict[str, str | None]
 """Plain numbers by field of TickerData; None where the venue says that there is none."""
@@ -46,8 +57,9 @@ class _View(NamedTuple):
 class _State:
     """One instrument's ticker, and what was last said of the rarer values."""
 
-    def __init__(self, instrument: Instrument) -> None:
+    def __init__(self, exchange: str, instrument: Instrument) -> None:
         self.instrument = instrument
+        self.groups = Groups(exchange, instrument.symbol)
         self.broken = False
         self.ask_at: int | None = None
         self.ask_interval = ASK_AGAIN_NS
@@ -55,8 +67,19 @@ class _State:
 
     def forget(self) -> None:
         """What was merged can't be trusted any more."""
-        self.values: Values | None = None
+        self.values: Values | None = None  # as of the last frame that went the long way
         self.said = _View((), None, None, None)
+        self.ticker: Ticker | None = None
+        """What was last told, where :mod:`shared.exchanges.bybit.merging` may go on from it."""
+        self.ahead = False  # ``ticker`` and ``interest_value`` have what ``values`` has not
+        self.interest_value: str | None = None
+
+    def known(self) -> Values | None:
+        """What deltas so far made of the last snapshot."""
+        if self.values is not None and self.ticker is not None and self.ahead:
+            self.values.update({name: getattr(self.ticker, name) for name in _MERGED})
+            self.values["open_interest_value"] = self.interest_value
+        return self.values
 
     def asks(self, now: int) -> bool:
         """Whether to ask for a snapshot now (ns): ever more seldom while none comes."""
@@ -76,15 +99,31 @@ class Tickers:
         self._merged = merged
         self._states: dict[str, _State] = {}
 
-    def frame(self, origin: Origin, instrument: Instrument, data: bytes, output: Output) -> None:
-        """A snapshot or a delta; raises ParseError and leaves the ticker as it was."""
-        frame = decode(FRAME_TICKER, data)
+    def handler(self, instrument: Instrument) -> Handler:
+        """What takes the tickers of an instrument; raises ParseError and leaves the ticker as it was."""
+        states, native_symbol, merge = self._states, instrument.native_symbol, self._merge
+
+        def handle(origin: Origin, data: bytes, output: Output) -> None:
+            try:
+                frame = _decode(data)
+            except DecodeError:
+                frame = decode(FRAME_TICKER, data)
+            state = states.get(native_symbol)
+            if state is None or frame.type != "delta" or not merge(origin, state, frame, output):
+                self._frame(origin, instrument, frame, output)
+
+        return handle
+
+    def _frame(self, origin: Origin, instrument: Instrument, frame: TickerFrame, output: Output) -> None:
+        """A snapshot, or a delta that goes the long way."""
+        state = self._states.get(instrument.native_symbol)
         if frame.type != "snapshot" and not (frame.type == "delta" and self._merged):
             raise ParseError("unknown_event", f"a ticker of type {frame.type[:40]!r}")
         changed = _changed(frame.data)
         ts_exchange = nanoseconds(frame.ts, "ts")
-        state = self._states.get(instrument.native_symbol) or _State(instrument)
-        known = dict.fromkeys(_FIELDS) if frame.type == "snapshot" else state.values
+        if state is None:
+            state = _State(origin.exchange, instrument)
+        known = dict.fromkeys(_FIELDS) if frame.type == "snapshot" else state.known()
         if known is None:
             self._states[instrument.native_symbol] = state
             output.stale += 1
@@ -94,9 +133,35 @@ class Tickers:
         values = known | changed
         view = _view(instrument, values)
         self._states[instrument.native_symbol] = state
-        state.values = values
+        state.values, state.ahead, state.interest_value = values, False, values["open_interest_value"]
         _restored(origin, state, output)
-        _publish(origin, state, view, ts_exchange, output)
+        state.ticker = _publish(origin, state, view, ts_exchange, output)
+
+    @staticmethod
+    def _merge(origin: Origin, state: _State, frame: TickerFrame, output: Output) -> bool:
+        """The common case, where it is one: see :func:`shared.exchanges.bybit.merging.merged`."""
+        before, ts, data = state.ticker, frame.ts, frame.data
+        if before is None or not 0 < ts <= MAX_MILLISECONDS:
+            return False
+        value = data.open_interest_value
+        if value is not UNSET and not is_plain(value):
+            return False
+        message = merged(before, data, ts * 1_000_000, origin, output.parts)
+        if message is None:
+            return False
+        group = state.groups.ticker
+        if group.segment is not output.segment:
+            group.open(output)
+        group.messages.append(message)
+        output.parts += 1
+        state.ticker, state.ahead = message, True
+        if value is not UNSET:
+            state.interest_value = value
+        if data.mark_price is not UNSET or data.index_price is not UNSET:
+            _publish_mark(origin, state, message, output)
+        if data.open_interest is not UNSET:
+            _publish_interest(origin, state, message, state.interest_value, output)
+        return True
 
     def interrupted(self, origin: Origin, native_symbol: str | None, reason: str, output: Output) -> None:
         """Tickers lost something: what was merged is dropped, and asked for unless it comes by itself."""
@@ -186,18 +251,36 @@ def _hours(text: str | None) -> int | None:
     return int(text) if text is not None and text.isdigit() and len(text) <= 4 else None
 
 
-def _publish(origin: Origin, state: _State, view: _View, ts_exchange: int | None, output: Output) -> None:
-    """The ticker, and of the rarer values those that are new."""
-    head, said = origin.head(state.instrument, ts_exchange), state.said
-    output.add(Ticker(*head, output.parts, *view.ticker))  # type: ignore[arg-type]
+def _publish(origin: Origin, state: _State, view: _View, ts_exchange: int | None, output: Output) -> Ticker | None:
+    """The ticker, and of the rarer values those that are new; the ticker where deltas can be merged into it."""
+    head, said, groups = origin.head(state.instrument, ts_exchange), state.said, state.groups
+    message = Ticker(*head, output.parts, *view.ticker)  # type: ignore[arg-type]
+    groups.put(groups.ticker, message, output)
     if view.funding is not None and view.funding != said.funding:
-        output.add(Funding(*head, output.parts, *view.funding))
+        groups.put(groups.funding, Funding(*head, output.parts, *view.funding), output)
     if view.mark is not None and view.mark != said.mark:
-        output.add(MarkPrice(*head, output.parts, *view.mark))
+        groups.put(groups.mark, MarkPrice(*head, output.parts, *view.mark), output)
     if view.interest is not None and (said.interest is None or _contracts(view.interest) != _contracts(said.interest)):
-        output.add(OpenInterest(*head, output.parts, *view.interest))
+        groups.put(groups.interest, OpenInterest(*head, output.parts, *view.interest), output)
         said = said._replace(interest=view.interest)
     state.said = view._replace(interest=said.interest)
+    return None if state.instrument.inverse or state.instrument.kind is InstrumentKind.SPOT else message
+
+
+def _publish_mark(origin: Origin, state: _State, told: Ticker, output: Output) -> None:
+    mark, index = told.mark_price, told.index_price
+    if mark is not None and (mark, index) != state.said.mark:
+        state.said = state.said._replace(mark=(mark, index))
+        head, groups = origin.head(state.instrument, told.ts_exchange), state.groups
+        groups.put(groups.mark, MarkPrice(*head, output.parts, mark, index), output)
+
+
+def _publish_interest(origin: Origin, state: _State, told: Ticker, value: str | None, output: Output) -> None:
+    interest, said = told.open_interest, state.said.interest
+    if interest is not None and (said is None or interest != said[0]):
+        state.said = state.said._replace(interest=(interest, value, None))
+        head, groups = origin.head(state.instrument, told.ts_exchange), state.groups
+        groups.put(groups.interest, OpenInterest(*head, output.parts, interest, value), output)
 
 
 def _contracts(interest: tuple[str, str | None, str | None]) -> str:

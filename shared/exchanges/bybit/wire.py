@@ -4,7 +4,7 @@ Only fields that are used; prices and sizes are JSON strings, times JSON integer
 """
 
 from collections.abc import Iterator
-from typing import Annotated, Final, Generic, TypeVar
+from typing import Annotated, Final, Generic, Literal, TypeVar
 
 from msgspec import UNSET, DecodeError, Meta, Raw, Struct, UnsetType, ValidationError, field, json
 
@@ -17,6 +17,7 @@ __all__ = [
     "ARRAY_TRADE",
     "FRAME_BOOK",
     "FRAME_HEAD",
+    "FRAME_PLAIN_QUOTE",
     "FRAME_QUOTE",
     "FRAME_TICKER",
     "MAX_MILLISECONDS",
@@ -39,6 +40,8 @@ WireT = TypeVar("WireT")
 
 Identity = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 """A sequence number that fits what consumers decode it into."""
+
+Milliseconds = Annotated[int, Meta(gt=0, le=MAX_MILLISECONDS)]
 
 Text = str | UnsetType
 
@@ -68,6 +71,22 @@ class QuoteFrame(Struct, gc=False, frozen=True):
     data: QuoteData
     ts: int
     cts: int = 0
+
+
+class PlainQuoteData(Struct, gc=False, frozen=True):
+    """A quote with one level on each side."""
+
+    b: tuple[tuple[str, str]]
+    a: tuple[tuple[str, str]]
+    u: Identity
+
+
+class PlainQuoteFrame(Struct, gc=False, frozen=True):
+    """``orderbook.1.{symbol}`` as it nearly always is."""
+
+    type: Literal["snapshot"]
+    data: PlainQuoteData
+    cts: Milliseconds
 
 
 class BookData(Struct, gc=False, frozen=True):
@@ -122,18 +141,21 @@ class CandleItem(Struct, gc=False, frozen=True):
 
 
 class TickerData(Struct, gc=False, frozen=True):
-    """``tickers.{symbol}``; a field that a delta leaves out is unchanged, ``""`` means that there is none."""
+    """``tickers.{symbol}``; a field that a delta leaves out is unchanged, ``""`` means that there is none.
+
+    The order of the fields is that of the canonical ticker; the last three are funding.
+    """
 
     last_price: Text = field(name="lastPrice", default=UNSET)
+    bid_price: Text = field(name="bid1Price", default=UNSET)
+    bid_size: Text = field(name="bid1Size", default=UNSET)
+    ask_price: Text = field(name="ask1Price", default=UNSET)
+    ask_size: Text = field(name="ask1Size", default=UNSET)
     open_price: Text = field(name="prevPrice24h", default=UNSET)
     high_price: Text = field(name="highPrice24h", default=UNSET)
     low_price: Text = field(name="lowPrice24h", default=UNSET)
     volume: Text = field(name="volume24h", default=UNSET)
     turnover: Text = field(name="turnover24h", default=UNSET)
-    bid_price: Text = field(name="bid1Price", default=UNSET)
-    bid_size: Text = field(name="bid1Size", default=UNSET)
-    ask_price: Text = field(name="ask1Price", default=UNSET)
-    ask_size: Text = field(name="ask1Size", default=UNSET)
     mark_price: Text = field(name="markPrice", default=UNSET)
     index_price: Text = field(name="indexPrice", default=UNSET)
     open_interest: Text = field(name="openInterest", default=UNSET)
@@ -197,6 +219,7 @@ _RAW_ITEMS: Final = json.Decoder(_Items[Raw])
 FRAME_HEAD: Final = json.Decoder(Head)
 FRAME_BOOK: Final = json.Decoder(BookFrame)
 FRAME_QUOTE: Final = json.Decoder(QuoteFrame)
+FRAME_PLAIN_QUOTE: Final = json.Decoder(PlainQuoteFrame)
 FRAME_TICKER: Final = json.Decoder(TickerFrame)
 ARRAY_TRADE: Final = ArrayFrame(json.Decoder(_Items[TradeItem]), json.Decoder(TradeItem))
 ARRAY_LIQUIDATION: Final = ArrayFrame(json.Decoder(_Items[LiquidationItem]), json.Decoder(LiquidationItem))

@@ -15,8 +15,9 @@ from collections.abc import Iterable
 from shared.errors import ParseError
 from shared.exchanges.base import Origin, Output
 from shared.exchanges.books import BookLevels, Books
-from shared.exchanges.levels import book_levels, validated
+from shared.exchanges.levels import proved_pairs, validated
 from shared.exchanges.mexc import futures_wire, spot_wire
+from shared.exchanges.mexc.futures_levels import Sizes, levels_of
 from shared.exchanges.mexc.push_pb2 import (
     PublicAggreDepthsV3Api,
     PublicAggreDepthV3ApiItem,
@@ -26,7 +27,7 @@ from shared.exchanges.mexc.push_pb2 import (
 from shared.exchanges.mexc.wire import nanoseconds, whole
 from shared.instruments import Instrument
 
-__all__ = ["futures_delta", "futures_levels", "futures_seed", "spot_delta", "spot_partial", "spot_seed"]
+__all__ = ["futures_delta", "futures_seed", "spot_delta", "spot_partial", "spot_seed"]
 
 
 def spot_delta(
@@ -40,8 +41,11 @@ def spot_delta(
     """``aggre.depth``: the versions ``fromVersion`` to ``toVersion``."""
     first, last = whole(update.fromVersion, "fromVersion"), whole(update.toVersion, "toVersion")
     _ordered(first, last)
-    levels = BookLevels(_spot_levels(update.bids, "bids"), _spot_levels(update.asks, "asks"))
-    books.delta(origin, instrument, output, levels, first=first, last=last, ts_exchange=ts_exchange)
+    bids, asks = _spot_levels(update.bids, "bids"), _spot_levels(update.asks, "asks")
+    book = books.find(instrument.native_symbol)
+    if book is None or not book.follow(origin, output, first, last, None, ts_exchange, bids, asks):
+        levels = BookLevels(bids, asks)
+        books.delta(origin, instrument, output, levels, first=first, last=last, ts_exchange=ts_exchange)
 
 
 def spot_partial(
@@ -66,6 +70,7 @@ def spot_seed(origin: Origin, instrument: Instrument, books: Books, reply: spot_
 def futures_delta(
     origin: Origin,
     instrument: Instrument,
+    sizes: Sizes,
     books: Books,
     update: futures_wire.Depth,
     ts_exchange: int | None,
@@ -76,21 +81,18 @@ def futures_delta(
     if not first or not last:
         first = last = update.version
     _ordered(first, last)
-    levels = futures_levels(instrument, update)
-    books.delta(origin, instrument, output, levels, first=first, last=last, ts_exchange=ts_exchange)
+    levels = levels_of(instrument, sizes, update.bids, update.asks)
+    book = books.find(instrument.native_symbol)
+    if book is None or not book.follow(origin, output, first, last, None, ts_exchange, *levels):
+        books.delta(origin, instrument, output, levels, first=first, last=last, ts_exchange=ts_exchange)
 
 
 def futures_seed(
-    origin: Origin, instrument: Instrument, books: Books, book: futures_wire.Depth, output: Output
+    origin: Origin, instrument: Instrument, sizes: Sizes, books: Books, book: futures_wire.Depth, output: Output
 ) -> None:
     """The book over REST."""
-    levels = futures_levels(instrument, book)
+    levels = levels_of(instrument, sizes, book.bids, book.asks)
     books.seed(origin, instrument, output, levels, book.version, nanoseconds(book.timestamp))
-
-
-def futures_levels(instrument: Instrument, book: futures_wire.Depth) -> BookLevels:
-    """Both sides in base units."""
-    return book_levels(instrument, _futures_side(book.bids, "bids"), _futures_side(book.asks, "asks"))
 
 
 def _ordered(first: int, last: int) -> None:
@@ -101,10 +103,4 @@ def _ordered(first: int, last: int) -> None:
 def _spot_levels(
     items: Iterable[PublicAggreDepthV3ApiItem | PublicLimitDepthV3ApiItem], side: str
 ) -> list[tuple[str, str]]:
-    return validated([(item.price, item.quantity) for item in items], side)
-
-
-def _futures_side(levels: Iterable[futures_wire.Level], side: str) -> list[tuple[str, str]]:
-    # As ``wire.text`` does it, without a call for each of a hundred numbers.
-    pairs = [(str(level.price, "latin-1").strip('"'), str(level.contracts, "latin-1").strip('"')) for level in levels]
-    return validated(pairs, side)
+    return proved_pairs([(item.price, item.quantity) for item in items], side)

@@ -1,19 +1,22 @@
 """Futures: which frame goes where, and what a stream must remember."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from shared.envelope import Frame, RestReply
 from shared.errors import ParseError
-from shared.exchanges.base import Origin, Output, Resync
+from shared.exchanges.base import Handler as Routed
+from shared.exchanges.base import Origin, Output, Resync, Routes
 from shared.exchanges.books import Books
 from shared.exchanges.levels import number
 from shared.exchanges.mexc import book, futures_market, futures_wire
 from shared.exchanges.mexc.endpoints import FUTURES_INSTRUMENTS, depth_symbol, path_of
+from shared.exchanges.mexc.futures_hot import Contract, ticker_of
+from shared.exchanges.mexc.futures_levels import Sizes
 from shared.exchanges.mexc.futures_wire import Push, Ticker
 from shared.exchanges.mexc.parser import Latest, Listed, Windows
 from shared.exchanges.mexc.symbols import futures_instrument, futures_instruments
-from shared.exchanges.mexc.wire import decoded, each, nanoseconds, price_or_none, text
+from shared.exchanges.mexc.wire import decoded, each, nanoseconds, text
 from shared.instruments import Instrument, InstrumentTable
 from shared.messages import MarkPrice
 from shared.sequencing import CONTIGUOUS
@@ -21,6 +24,9 @@ from shared.sequencing import CONTIGUOUS
 __all__ = ["FuturesParser"]
 
 Handler = Callable[[Origin, Push, Output], None]
+
+_SYMBOL: Final = b'{"symbol":"'
+"""How most frames begin."""
 
 
 class FuturesParser:
@@ -32,6 +38,9 @@ class FuturesParser:
         self._books = Books(CONTIGUOUS)
         self._windows = Windows()
         self._latest = Latest()
+        self._contracts: dict[str, Contract] = {}
+        self._routes: dict[bytes, Routed] = {}
+        self.routes = Routes(self._routes, b'"', len(_SYMBOL))
         self._fair: dict[str, str] = {}
         self._index: dict[str, str] = {}
         self._handlers: Final[dict[str, Handler]] = {
@@ -48,12 +57,15 @@ class FuturesParser:
 
     def data(self, origin: Origin, frame: Frame, output: Output) -> None:
         """A JSON frame; answers and pongs give nothing."""
-        push = decoded(futures_wire.push, frame.data)
+        self._frame(origin, frame.data, output)
+
+    def _frame(self, origin: Origin, data: bytes, output: Output) -> None:
+        push = decoded(futures_wire.push, data)
         handler = self._handlers.get(push.channel)
         if handler is not None:
             handler(origin, push, output)
         elif push.channel == "push.contract":
-            self._table.update([futures_instrument(push.data)])
+            self._learn([futures_instrument(push.data)])
         elif push.channel != "pong" and not push.channel.startswith("rs."):
             raise ParseError("unknown_event", f"channel {push.channel[:80]!r}")
 
@@ -64,10 +76,11 @@ class FuturesParser:
             raise ParseError("unknown_event", f"{path} was answered with HTTP status {reply.status}")
         symbol = depth_symbol(reply.url)
         if path.endswith(FUTURES_INSTRUMENTS):
-            self._table.update(futures_instruments(reply.body))
+            self._learn(futures_instruments(reply.body))
         elif symbol is not None:
             depth = decoded(futures_wire.depth_reply, reply.body).data
-            book.futures_seed(origin, self._listed.find(origin, symbol, output), self._books, depth, output)
+            instrument = self._listed.find(origin, symbol, output)
+            book.futures_seed(origin, instrument, Sizes(instrument), self._books, depth, output)
         else:
             raise ParseError("unknown_event", f"a reply of {path}")
 
@@ -80,12 +93,20 @@ class FuturesParser:
         if feed in {None, "book"}:
             self._books.interrupted(origin, native_symbol, reason, output)
         self._latest.forget(feed, native_symbol)
+        for symbol, contract in self._contracts.items():
+            if native_symbol in {None, symbol}:
+                contract.forget(feed)
         if feed in {None, "mark_price"}:
             for prices in (self._fair, self._index):
                 if native_symbol is None:
                     prices.clear()
                 else:
                     prices.pop(native_symbol, None)
+
+    def _learn(self, instruments: Sequence[Instrument]) -> None:
+        self._table.update(instruments)
+        self._routes.clear()
+        self._contracts.clear()
 
     def _instrument(self, origin: Origin, push: Push, output: Output, inner: str | None = None) -> Instrument:
         """The contract of a frame; where its data names one too, it must be the same."""
@@ -96,33 +117,50 @@ class FuturesParser:
             raise ParseError("unknown_instrument", f"a frame of {symbol[:40]} had data of {inner[:40]}")
         return self._listed.find(origin, symbol, output)
 
+    def _contract(self, origin: Origin, push: Push, output: Output, inner: str | None = None) -> Contract:
+        """The contract of a frame with what is remembered of it."""
+        instrument = self._instrument(origin, push, output, inner)
+        native = instrument.native_symbol
+        found = self._contracts.get(native)
+        if found is None:
+            contract = Contract(origin.exchange, instrument, self._books, self._windows.of(native))
+            found = self._contracts[native] = contract
+            self._routes[_SYMBOL + native.encode()] = self._routed(contract)
+        return found
+
+    def _routed(self, contract: Contract) -> Routed:
+        take, long_way, native = contract.take, self._frame, contract.instrument.native_symbol
+
+        def ticker(origin: Origin, data: bytes, output: Output) -> bool:
+            push = ticker_of(native, data)
+            if push is not None:
+                self._told(origin, contract, push.data, nanoseconds(push.ts), output)
+            return push is not None
+
+        def handle(origin: Origin, data: bytes, output: Output) -> None:
+            if not take(origin, data, output):
+                long_way(origin, data, output)
+
+        contract.kinds[b"ticker"] = ticker
+
+        return handle
+
     def _deal(self, origin: Origin, push: Push, output: Output) -> None:
-        instrument = self._instrument(origin, push, output)
+        contract = self._contract(origin, push, output)
         if bytes(push.data)[:1] == b"[":
             deals = each(push.data, futures_wire.deals, futures_wire.raws, futures_wire.deal, output)
         else:  # one trade per frame, as it was until 2025
             deals = [decoded(futures_wire.deal, push.data)]
-        window = self._windows.of(instrument.native_symbol)
-        futures_market.trades(origin, instrument, deals, window, _sent(push), output)
+        contract.trades(origin, deals, _sent(push), output)
 
     def _depth(self, origin: Origin, push: Push, output: Output) -> None:
-        instrument = self._instrument(origin, push, output)
+        contract = self._contract(origin, push, output)
         update = decoded(futures_wire.depth, push.data)
-        book.futures_delta(origin, instrument, self._books, update, _sent(push), output)
+        book.futures_delta(origin, contract.instrument, contract.sizes, self._books, update, _sent(push), output)
 
     def _depth_full(self, origin: Origin, push: Push, output: Output) -> None:
-        instrument = self._instrument(origin, push, output)
-        message = futures_market.quote(origin, instrument, decoded(futures_wire.depth, push.data), _sent(push), output)
-        values = (
-            message.bid_price,
-            message.bid_size_native or message.bid_size,
-            message.ask_price,
-            message.ask_size_native or message.ask_size,
-        )
-        if self._latest.changed("quote", instrument.native_symbol, values):
-            output.add(message)
-        else:
-            output.duplicates += 1
+        contract = self._contract(origin, push, output)
+        contract.quote(origin, decoded(futures_wire.depth, push.data), _sent(push), output)
 
     def _ticker(self, origin: Origin, push: Push, output: Output) -> None:
         self._statistics(origin, push, decoded(futures_wire.ticker, push.data), output)
@@ -135,18 +173,14 @@ class FuturesParser:
                 output.reject(error)
 
     def _statistics(self, origin: Origin, push: Push, data: Ticker, output: Output) -> None:
-        instrument = self._instrument(origin, push, output, data.symbol)
-        sent = _sent(push)
-        futures_market.ticker(origin, instrument, data, sent, output)
-        interest = futures_market.open_interest(origin, instrument, data, sent, output)
-        native = instrument.native_symbol
-        if interest is not None:
-            held = interest.open_interest_native or interest.open_interest
-            if self._latest.changed("open_interest", native, (held,)):
-                output.add(interest)
-        index = price_or_none(text(data.index), "indexPrice")
-        if index is not None:
-            self._index[native] = index
+        contract = self._contract(origin, push, output, data.symbol)
+        self._told(origin, contract, data, _sent(push), output)
+
+    def _told(self, origin: Origin, contract: Contract, data: Ticker, sent: int | None, output: Output) -> None:
+        message, interest = futures_market.ticker(origin, contract.instrument, data, sent, output.parts)
+        contract.statistics(message, interest, output)
+        if message.index_price is not None:
+            self._index[contract.instrument.native_symbol] = message.index_price
 
     def _funding_rate(self, origin: Origin, push: Push, output: Output) -> None:
         data = decoded(futures_wire.funding_rate, push.data)

@@ -30,6 +30,7 @@ __all__ = [
     "depth_reply",
     "funding_rate",
     "kline",
+    "levels",
     "price",
     "push",
     "raws",
@@ -70,8 +71,8 @@ class Level(Struct, gc=False, frozen=True, array_like=True):
 class Depth(Struct, gc=False, frozen=True):
     """``push.depth`` (merged: covers the versions ``begin`` to ``end``), ``push.depth.full`` and the REST book."""
 
-    asks: list[Level]
-    bids: list[Level]
+    asks: Raw  # a list of Level, as are bids
+    bids: Raw
     version: Sequence
     begin: Sequence | None = None
     end: Sequence | None = None
@@ -156,6 +157,7 @@ class ContractList(Struct, gc=False, frozen=True):
 push: Final = Decoder(Push).decode
 anything: Final = Decoder().decode
 raws: Final = Decoder(list[Raw]).decode
+levels: Final = Decoder(list[Level]).decode
 deal: Final = Decoder(Deal).decode
 deals: Final = Decoder(list[Deal]).decode
 depth: Final = Decoder(Depth).decode

@@ -5,21 +5,32 @@ from typing import Final
 
 from shared.envelope import Frame, FrameKind, RestReply
 from shared.errors import ParseError
-from shared.exchanges.base import Origin, Output, Resync
+from shared.exchanges.base import Handler as Routed
+from shared.exchanges.base import Origin, Output, Resync, Routes
 from shared.exchanges.books import Books
 from shared.exchanges.mexc import book, spot_market, spot_wire
 from shared.exchanges.mexc.endpoints import SPOT_DEPTH, SPOT_INSTRUMENTS, depth_symbol, path_of
-from shared.exchanges.mexc.parser import Latest, Listed, Windows
+from shared.exchanges.mexc.parser import Listed, Windows
 from shared.exchanges.mexc.push_pb2 import PublicAggreBookTickerV3Api, PublicBookTickerV3Api, PushDataV3ApiWrapper
+from shared.exchanges.mexc.spot_hot import Quotes, Trades
 from shared.exchanges.mexc.symbols import spot_instruments
 from shared.exchanges.mexc.topics import spot_channel
-from shared.exchanges.mexc.wire import decoded, nanoseconds, whole
+from shared.exchanges.mexc.wire import LAST_MS, MILLISECOND, decoded, nanoseconds, whole
 from shared.instruments import Instrument, InstrumentTable
 from shared.sequencing import CONTIGUOUS
 
 __all__ = ["SpotParser"]
 
 Handler = Callable[[Origin, Instrument, PushDataV3ApiWrapper, Output], None]
+
+_CHANNEL_TAG: Final = 0x0A
+_CHANNEL_AT: Final = 2
+"""Behind the channel's tag and its length, one byte each: channels are shorter than 128 bytes."""
+
+_AFTER_CHANNEL: Final = b"\x1a"
+"""The tag of the symbol."""
+
+_HOT: Final = frozenset({"publicAggreDeals", "publicAggreBookTicker", "publicAggreDepths", "publicMiniTicker"})
 
 
 class SpotParser:
@@ -30,7 +41,10 @@ class SpotParser:
         self._listed = Listed(instruments)
         self._books = Books(CONTIGUOUS)
         self._windows = Windows()
-        self._latest = Latest()
+        self._trades: dict[str, Trades] = {}
+        self._quotes: dict[str, Quotes] = {}
+        self._routes: dict[bytes, Routed] = {}
+        self.routes = Routes(self._routes, _AFTER_CHANNEL, _CHANNEL_AT)
         self._handlers: Final[dict[str, Handler]] = {
             "publicAggreDeals": self._deals,
             "publicAggreBookTicker": self._book_ticker,
@@ -47,6 +61,9 @@ class SpotParser:
         if data[:1] == b"{" or frame.kind == FrameKind.TEXT:
             decoded(spot_wire.answer, data)
             return
+        self._push(origin, data, output)
+
+    def _push(self, origin: Origin, data: bytes, output: Output) -> None:
         push = spot_wire.push(data)
         body = push.WhichOneof("body")
         if body is None:
@@ -55,11 +72,74 @@ class SpotParser:
         handler = self._handlers.get(body)
         if handler is not None:
             symbol = push.symbol or spot_channel(push.channel)[1] or ""
-            handler(origin, self._listed.find(origin, symbol, output), push, output)
+            instrument = self._listed.find(origin, symbol, output)
+            if body in _HOT and push.symbol and data[0] == _CHANNEL_TAG:
+                head = data[: data.find(_AFTER_CHANNEL, _CHANNEL_AT)]
+                self._routes[head] = self._hot(origin, body, instrument)
+            handler(origin, instrument, push, output)
         elif body == "publicMiniTickers":
             self._mini_tickers(origin, push, output)
         else:
             raise ParseError("unknown_event", f"{body} on {push.channel[:120]}")
+
+    def _hot(self, origin: Origin, body: str, instrument: Instrument) -> Routed:
+        """What takes the frames that begin with one channel: what turns out to be of another goes the usual way."""
+        native_symbol = instrument.native_symbol
+        trades, quotes = self._trades_of(origin, instrument), self._quotes_of(origin, instrument)
+
+        def deals(origin: Origin, data: bytes, output: Output) -> None:
+            push = spot_wire.push(data)
+            items = push.publicAggreDeals.deals
+            if push.symbol == native_symbol and items:
+                trades.take(origin, items, _sent(push), output)
+            else:
+                self._push(origin, data, output)
+
+        def book_ticker(origin: Origin, data: bytes, output: Output) -> None:
+            push = spot_wire.push(data)
+            top = push.publicAggreBookTicker
+            version = top.version
+            if push.symbol == native_symbol and version:
+                quotes.take(origin, top, whole(version, "version"), _sent(push), output)
+            else:
+                self._push(origin, data, output)
+
+        def depths(origin: Origin, data: bytes, output: Output) -> None:
+            push = spot_wire.push(data)
+            update = push.publicAggreDepths
+            if push.symbol == native_symbol and update.toVersion:
+                book.spot_delta(origin, instrument, self._books, update, _sent(push), output)
+            else:
+                self._push(origin, data, output)
+
+        def mini_ticker(origin: Origin, data: bytes, output: Output) -> None:
+            push = spot_wire.push(data)
+            statistics = push.publicMiniTicker
+            if push.symbol == native_symbol and statistics.price:
+                spot_market.ticker(origin, instrument, statistics, _sent(push), output)
+            else:
+                self._push(origin, data, output)
+
+        return {
+            "publicAggreDeals": deals,
+            "publicAggreBookTicker": book_ticker,
+            "publicAggreDepths": depths,
+            "publicMiniTicker": mini_ticker,
+        }[body]
+
+    def _trades_of(self, origin: Origin, instrument: Instrument) -> Trades:
+        native_symbol = instrument.native_symbol
+        found = self._trades.get(native_symbol)
+        if found is None:
+            found = Trades(origin.exchange, instrument, self._windows.of(native_symbol))
+            self._trades[native_symbol] = found
+        return found
+
+    def _quotes_of(self, origin: Origin, instrument: Instrument) -> Quotes:
+        found = self._quotes.get(instrument.native_symbol)
+        if found is None:
+            found = self._quotes[instrument.native_symbol] = Quotes(origin.exchange, instrument)
+        return found
 
     def reply(self, origin: Origin, reply: RestReply, output: Output) -> None:
         """The instrument list, or the book that seeds an instrument's deltas."""
@@ -68,6 +148,8 @@ class SpotParser:
             raise ParseError("unknown_event", f"{path} was answered with HTTP status {reply.status}")
         if path.endswith(SPOT_INSTRUMENTS):
             self._table.update(spot_instruments(reply.body))
+            for known in (self._routes, self._trades, self._quotes):  # they hold instruments of the list before
+                known.clear()
         elif path.endswith(SPOT_DEPTH):
             depth = decoded(spot_wire.depth, reply.body)
             instrument = self._listed.find(origin, depth_symbol(reply.url) or "", output)
@@ -83,11 +165,13 @@ class SpotParser:
             output.resyncs.append(Resync("instruments", None, reason))
         if feed in {None, "book"}:
             self._books.interrupted(origin, native_symbol, reason, output)
-        self._latest.forget(feed, native_symbol)
+        if feed in {None, "quote"}:
+            for symbol, quotes in self._quotes.items():
+                if native_symbol in {None, symbol}:
+                    quotes.forget()
 
     def _deals(self, origin: Origin, instrument: Instrument, push: PushDataV3ApiWrapper, output: Output) -> None:
-        window = self._windows.of(instrument.native_symbol)
-        spot_market.trades(origin, instrument, push.publicAggreDeals, window, _sent(push), output)
+        self._trades_of(origin, instrument).take(origin, push.publicAggreDeals.deals, _sent(push), output)
 
     def _book_ticker(self, origin: Origin, instrument: Instrument, push: PushDataV3ApiWrapper, output: Output) -> None:
         body = push.publicAggreBookTicker
@@ -113,12 +197,7 @@ class SpotParser:
         output: Output,
     ) -> None:
         sequence = whole(version, "version") if version else None
-        message = spot_market.quote(origin, instrument, body, sequence, sent, output)
-        values = message.bid_price, message.bid_size, message.ask_price, message.ask_size
-        if self._latest.changed("quote", instrument.native_symbol, values):
-            output.add(message)
-        else:
-            output.duplicates += 1
+        self._quotes_of(origin, instrument).take(origin, body, sequence, sent, output)
 
     def _depths(self, origin: Origin, instrument: Instrument, push: PushDataV3ApiWrapper, output: Output) -> None:
         book.spot_delta(origin, instrument, self._books, push.publicAggreDepths, _sent(push), output)
@@ -143,7 +222,8 @@ class SpotParser:
 
 def _sent(push: PushDataV3ApiWrapper) -> int | None:
     """When the venue sent the frame (ns); candles carry only when it was made."""
-    return nanoseconds(push.sendTime or push.createTime)
+    ms = push.sendTime
+    return ms * MILLISECOND if 0 < ms <= LAST_MS else nanoseconds(ms or push.createTime)
 
 
 def _bodiless(push: PushDataV3ApiWrapper) -> None:

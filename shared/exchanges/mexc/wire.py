@@ -8,9 +8,19 @@ from msgspec import DecodeError, Raw, ValidationError
 from shared.errors import ParseError
 from shared.exchanges.base import Output
 from shared.exchanges.levels import number
-from shared.numbers import NumberError, is_zero, plain
+from shared.numbers import PROVED, NumberError, is_plain, is_zero, plain, proves
 
-__all__ = ["decoded", "each", "nanoseconds", "optional_number", "price_or_none", "signed", "text", "whole"]
+__all__ = [
+    "decoded",
+    "each",
+    "known_or_none",
+    "nanoseconds",
+    "optional_number",
+    "price_or_none",
+    "signed",
+    "text",
+    "whole",
+]
 
 T = TypeVar("T")
 
@@ -18,6 +28,8 @@ MILLISECOND: Final = 1_000_000
 SECOND: Final = 1_000_000_000
 LARGEST: Final = 2**63 - 1
 """Times and sequence numbers leave as 64-bit integers."""
+
+LAST_MS: Final = LARGEST // MILLISECOND
 
 
 def decoded(decode: Callable[[bytes | Raw], T], data: bytes | Raw) -> T:
@@ -62,6 +74,8 @@ def nanoseconds(value: int | None, unit: int = MILLISECOND) -> int | None:
 
 def whole(text: str, field: str) -> int:
     """A sequence number that is sent as text; raises ParseError: ``missing_field`` (empty) or ``bad_number``."""
+    if text.isascii() and text.isdigit() and len(text) < 19:
+        return int(text)
     if not text:
         raise ParseError("missing_field", f"{field} was empty")
     if not (text.isascii() and text.isdigit() and len(text) < 20) or int(text) > LARGEST:
@@ -75,6 +89,12 @@ def text(raw: Raw) -> str:
     return "" if value == "null" else value
 
 
+def known_or_none(raw: Raw, field: str) -> str | None:
+    """As :func:`price_or_none` of :func:`text`; a number that was proved before is not looked at again."""
+    value = str(raw, "latin-1")
+    return value if value in PROVED or proves(value) else price_or_none(text(raw), field)
+
+
 def signed(value: str, field: str) -> str:
     """A number that may be negative, in plain form; raises ParseError(``bad_number``)."""
     try:
@@ -85,6 +105,8 @@ def signed(value: str, field: str) -> str:
 
 def optional_number(value: str, field: str) -> str | None:
     """An unsigned number in plain form; empty is None."""
+    if is_plain(value):
+        return value
     return number(value, field) if value else None
 
 

@@ -1,0 +1,1 @@
+"""Benchmarks of the product against its limits: they report, they don't judge."""

@@ -1,0 +1,28 @@
+"""``python -m services.bench.measuring.bounded SECONDS COMMAND…``: it ends with its parent, or after its time.
+
+Both bounds outlive the change into the command, so that the command keeps this process's id.
+"""
+
+import ctypes
+import os
+import signal
+import sys
+
+__all__ = ["main"]
+
+PR_SET_PDEATHSIG = 1
+"""prctl(2)."""
+
+
+def main() -> None:
+    """Become the command."""
+    parent = os.getppid()
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        return
+    signal.alarm(int(sys.argv[1]))
+    os.execv(sys.argv[2], sys.argv[2:])  # noqa: S606 - the command is the benchmark's own
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Frames and floors, a module per venue."""

@@ -1,0 +1,80 @@
+"""Futures: book levels as JSON to levels in base units, without an object for each number where they are plain."""
+
+import re
+from decimal import Decimal
+from typing import Final
+
+from msgspec import Raw
+
+from shared.exchanges.books import BookLevels
+from shared.exchanges.levels import base_size, book_levels, validated
+from shared.exchanges.mexc import futures_wire
+from shared.exchanges.mexc.wire import decoded
+from shared.instruments import Instrument
+from shared.messages import Level
+from shared.numbers import PROVED, proves
+
+__all__ = ["Sizes", "levels_of", "side_of", "top_of"]
+
+MOST: Final = 10_000
+
+
+class Sizes(dict[str, str]):
+    """Contracts to base units, for the sizes that come again and again; of one contract that is not inverse."""
+
+    def __init__(self, instrument: Instrument) -> None:
+        super().__init__()
+        self._instrument = instrument
+
+    def __missing__(self, contracts: str) -> str:
+        """The base size of plain contracts; raises ParseError(``bad_number``)."""
+        if len(self) >= MOST:
+            self.clear()
+        size = self[contracts] = base_size(self._instrument, contracts, "1")
+        return size
+
+
+def levels_of(instrument: Instrument, sizes: Sizes, bids: Raw, asks: Raw) -> BookLevels:
+    """Both sides in base units, in the order in which they came. Raises ParseError: ``bad_number``, ``wrong_type``."""
+    if instrument.inverse or _PLAIN(bids) is None or _PLAIN(asks) is None:
+        return book_levels(instrument, side_of(bids, "bids"), side_of(asks, "asks"))
+    bid_prices, bid_contracts = _columns(bids)
+    ask_prices, ask_contracts = _columns(asks)
+    if instrument.contract_size == "1":
+        return BookLevels(list(zip(bid_prices, bid_contracts)), list(zip(ask_prices, ask_contracts)))  # noqa: B905
+    of = sizes.__getitem__
+    return BookLevels(
+        list(zip(bid_prices, map(of, bid_contracts))),  # noqa: B905 - as long by construction, and strict costs
+        list(zip(ask_prices, map(of, ask_contracts))),  # noqa: B905
+        bid_contracts,
+        ask_contracts,
+    )
+
+
+def top_of(raw: Raw, *, highest: bool) -> tuple[str, str] | None:
+    """Price and contracts of the best level; None where a number is not plain or a level is empty, or there is none."""
+    if _PLAIN(raw) is None:
+        return None
+    prices, contracts = _columns(raw)
+    if not prices or not (PROVED.issuperset(contracts) or all(map(proves, contracts))):
+        return None
+    best = max(prices, key=Decimal) if highest else min(prices, key=Decimal)
+    return best, contracts[prices.index(best)]
+
+
+def _columns(raw: Raw) -> tuple[list[str], list[str]]:
+    """Prices and contracts of levels that were proved to be three plain numbers each."""
+    numbers = str(bytes(raw).translate(None, b"[]"), "ascii").split(",")
+    return (numbers[0::3], numbers[1::3]) if len(numbers) > 1 else ([], [])
+
+
+def side_of(raw: Raw, side: str) -> list[Level]:
+    """Levels number by number; raises ParseError: ``bad_number``, ``wrong_type``."""
+    levels = decoded(futures_wire.levels, raw)
+    # As ``wire.text`` does it, without a call for each of a hundred numbers.
+    pairs = [(str(level.price, "latin-1").strip('"'), str(level.contracts, "latin-1").strip('"')) for level in levels]
+    return validated(pairs, side)
+
+
+_NUMBER: Final = rb"[0-9]{1,40}+(?:\.[0-9]{1,40}+|)"
+_PLAIN: Final = re.compile(rb"\[(?:\[%b,%b,[0-9]++\],?+)*+\]" % (_NUMBER, _NUMBER)).fullmatch
