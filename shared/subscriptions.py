@@ -28,13 +28,14 @@ class AckResult(NamedTuple):
 
 
 class _Topic:
-    __slots__ = ("asked", "first_frame", "rejected_at", "reported", "state", "subscription")
+    __slots__ = ("asked", "first_frame", "late", "rejected_at", "reported", "state", "subscription")
 
     def __init__(self, subscription: Subscription) -> None:
         self.subscription = subscription
         self.state = SubscriptionState.WAITING
         self.asked = 0
         self.first_frame = False
+        self.late = False
         self.reported = False
         self.rejected_at = 0
 
@@ -61,7 +62,7 @@ class SubscriptionTracker:
         self._order.clear()
         wanted = []
         for name, topic in self._topics.items():
-            topic.first_frame = topic.reported = False
+            topic.first_frame = topic.reported = topic.late = False
             if topic.state is SubscriptionState.REJECTED and now - topic.rejected_at < self._retry_ns:
                 continue
             topic.state = SubscriptionState.WAITING
@@ -112,6 +113,19 @@ class SubscriptionTracker:
         topic.first_frame = True
         topic.state = SubscriptionState.ACCEPTED  # data may precede its own ack, and speaks louder than a refusal
         return topic.subscription
+
+    def late(self, now: int, after_ns: int) -> list[Subscription]:
+        """Topics that were asked for so long ago without a first frame; each once an epoch, quiet ones too.
+
+        That is no fault yet: an instrument may not move for a while. What it needs at its beginning should not wait.
+        """
+        found = []
+        for topic in self._topics.values():
+            asked = topic.state in {SubscriptionState.REQUESTED, SubscriptionState.ACCEPTED}
+            if asked and not topic.first_frame and not topic.late and now - topic.asked > after_ns:
+                topic.late = True
+                found.append(topic.subscription)
+        return found
 
     def silent(self, now: int, deadline_ns: int) -> list[Subscription]:
         """Topics that were asked for longer ago than the deadline and never had a frame; each is told once an epoch."""

@@ -23,6 +23,8 @@ __all__ = ["TOO_LARGE", "Session"]
 
 TICK_S: Final = 0.25
 RESYNC_SPACING_NS: Final = 1_000_000_000
+SEED_AFTER_NS: Final = 2_000_000_000
+"""How long a topic may be quiet before its snapshot is fetched all the same."""
 AGE_SHARE: Final = 0.95
 """A connection is replaced when so much of what the venue gives it is over."""
 TOO_LARGE: Final = "too_large"
@@ -57,6 +59,7 @@ class Session:
         self._limits = venue.adapter.limits(plan.product)
         self._actions = Actions(self._limits, tracker, clock)
         self._resyncs = Spacing(RESYNC_SPACING_NS)
+        self._seeded: set[str] = set()
         self._topics = {subscription.topic: subscription for subscription in plan.subscriptions}
         self._last_data = self._started = clock.monotonic()
         self._had_data = False
@@ -76,7 +79,7 @@ class Session:
             self._healthy()
         first = self._tracker.frame(route.feed, route.native_symbol)
         if first is not None:
-            self._actions.put(self._adapter.seed(self._plan, first))
+            self._seed(first)
         self._outlet.put(data, route, binary=binary)
 
     def subscribe(self) -> None:
@@ -121,6 +124,8 @@ class Session:
         """What the clock says: silent topics, deferred resyncs, a silent stream, an old connection."""
         now = self._clock.monotonic()
         self._say_silent(now, self._settings.first_frame_timeout_s)
+        for subscription in self._tracker.late(now, SEED_AFTER_NS):
+            self._seed(subscription)
         for topic in self._resyncs.due(now):
             self._resync(self._topics[topic])
         self._telemetry.subscriptions(self._tracker.states())
@@ -139,6 +144,12 @@ class Session:
         """Silence is a fault where a topic was asked for that is never quiet for long."""
         rejected = set(self._tracker.rejected_topics())
         self._awaits_data = any(not one.quiet and one.topic not in rejected for one in self._plan.subscriptions)
+
+    def _seed(self, subscription: Subscription) -> None:
+        """At a topic's first frame, so that the snapshot is not older than the updates; later where it is quiet."""
+        if subscription.topic not in self._seeded:
+            self._seeded.add(subscription.topic)
+            self._actions.put(self._adapter.seed(self._plan, subscription))
 
     def _resync(self, subscription: Subscription) -> None:
         actions = self._adapter.resync(self._plan, subscription)

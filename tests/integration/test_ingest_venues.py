@@ -321,3 +321,14 @@ async def test_a_broker_that_is_away_for_control_traffic_ends_nothing() -> None:
 
             await eventually_async(heard, "requests are heard in the end")
             assert not one.task.done()
+
+
+@pytest.mark.parametrize("exchange", ["binance", "mexc"])
+async def test_a_book_that_does_not_move_is_seeded_all_the_same(exchange: str) -> None:
+    """Without an update there is no first frame to fetch the snapshot at."""
+    async with simulator(exchange) as sim:
+        await sim.pause()
+        target = wanted(sim, exchange, "spot", "BTC/USDT", feeds=frozenset({Feed.BOOK}))
+        async with running(exchange, [target], fast(**PATIENT)) as one:
+            await eventually(lambda: [reply for reply in one.raw.replies() if "depth" in reply.url], "a snapshot comes")
+            assert one.raw.data() == []

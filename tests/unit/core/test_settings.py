@@ -230,7 +230,7 @@ def test_simulator_address(address: str) -> None:
         ('[broker]\nurl = "amqp://u:p@[h/"', "broker.url"),
         ("[broker]\npublish_deadline_s = inf", "broker.publish_deadline_s"),
         ('[exchanges.bybit.products.spot]\nfeeds = ["funding"]', "exchanges.bybit.products.spot.feeds"),
-        ('[exchanges.nowhere]\nenabled = true\n[ingest]\npermits = 0', "exchanges.nowhere"),
+        ("[exchanges.nowhere]\nenabled = true\n[ingest]\npermits = 0", "exchanges.nowhere"),
     ],
 )
 def test_odd_values_are_mistakes_with_a_path(

@@ -236,3 +236,16 @@ def test_every_state_is_counted() -> None:
         SubscriptionState.ACCEPTED: 0,
         SubscriptionState.REJECTED: 0,
     }
+
+
+def test_a_topic_without_a_first_frame_is_late_once_an_epoch() -> None:
+    """Quiet ones too: an instrument may not move for a while, and needs its snapshot all the same."""
+    tracked = tracker()
+    everything = list(SUBSCRIPTIONS)
+    tracked.sent(Send("x", "1", tuple(tracked.begin(0))), 0)
+    tracked.frame(everything[0].feed, everything[0].native_symbol)
+    assert tracked.late(1_000, 2_000) == []
+    assert tracked.late(3_000, 2_000) == everything[1:]
+    assert tracked.late(9_000, 2_000) == []
+    tracked.sent(Send("x", "2", tuple(tracked.begin(10_000))), 10_000)
+    assert tracked.late(20_000, 2_000) == everything
