@@ -50,6 +50,18 @@ soak: $(DEV) ## the long runs
 compose-test: $(DEV) ## start the containers for real; skipped where no engine can be had
 	$(PY) -m pytest -m compose --timeout=0 tests/compose $(ARGS)
 
+##@ Measure
+
+BENCH := $(PY) -m services.cli bench
+
+.PHONY: bench
+bench: $(DEV) ## every benchmark, results in bench/results (minutes; they report, they don't judge)
+	@mkdir -p bench/results
+	$(BENCH) parse --json $(ARGS) | tee bench/results/parse.txt
+	$(BENCH) pipeline --json $(ARGS) | tee bench/results/pipeline.txt
+	$(BENCH) latency --json $(ARGS) | tee bench/results/latency.txt
+	$(BENCH) journey --json --out bench/results $(ARGS) | tee bench/results/journey.txt
+
 ##@ Change
 
 .PHONY: check

@@ -132,6 +132,7 @@ class NormalizerSettings(_Section):
     batch_envelopes: Annotated[int, Field(gt=0)] = 64
     batches_in_flight: Annotated[int, Field(gt=0)] = 8
     prefetch_envelopes: Annotated[int, Field(gt=0, le=65_535)] = 128
+    linger_ms: Annotated[float, Field(ge=0, le=100)] = 2.0
     publish_retries: Annotated[int, Field(ge=0)] = 3
 
 

@@ -6,7 +6,7 @@ from importlib import metadata
 from typing import TYPE_CHECKING, Any, Final
 
 from services.cli.connecting import rabbit
-from services.cli.process import observed, stop_on_signals
+from services.cli.process import observed, spare_the_collector, stop_on_signals
 from shared.settings import Settings
 from shared.telemetry.bundle import Telemetry
 from shared.telemetry.http import routes
@@ -38,6 +38,7 @@ async def run_application(
     from shared.bus.rabbit.application import Description, build_application, serve
 
     bus = rabbit(settings, name)
+    spare_the_collector()
     health, failure = telemetry.health, "not connected yet"
     health.add("broker", lambda: None if bus.connected else failure)
 

@@ -61,6 +61,7 @@ COMMANDS: Final = {
     "replay": Command("a capture file through the normalizer", "tapping", "add_replay", "run_replay"),
     "tap": Command("canonical messages live from the broker", "tapping", "add_tap", "run_tap"),
     "check": Command("settings, broker, topology: what is wrong and where", "checking"),
+    "bench": Command("benchmarks: parse, pipeline, latency, journey", "benching"),
 }
 WITHOUT_SETTINGS: Final = frozenset({"normalize"})
 

@@ -19,8 +19,11 @@ from shared.topology import CONTROL, FIREHOSE, MARKET, QUARANTINE, resync_key
 
 __all__ = ["Session"]
 
-SLICE_NS: Final = 100_000
+SLICE_NS: Final = 50_000
 """How long frames are normalized before the event loop gets its turn."""
+
+CROWDED: Final = 64
+"""Frames of a batch after which the next one may wait for more: each message costs its consumers more than we save."""
 
 
 class Session:
@@ -51,6 +54,7 @@ class Session:
     async def run(self) -> None:
         """Until :meth:`stop`; raises BrokerError when a connection is lost or a batch can't be published."""
         normalizer = self._settings.normalizer
+        linger_s = normalizer.linger_ms / 1e3
         stopping = asyncio.create_task(self._stop.wait(), name="session stop")
         receiving: asyncio.Task[list[Delivery]] | None = None
         try:
@@ -63,7 +67,8 @@ class Session:
                 self._land()
                 if room and receiving.done():
                     deliveries, receiving = receiving.result(), None
-                    await self._batch(deliveries)
+                    if await self._batch(deliveries) >= CROWDED and linger_s:
+                        await asyncio.sleep(linger_s)
             await self._land_all()
         except BrokerError:
             # What is under way may still be confirmed, or fails at once with the connection.
@@ -89,8 +94,8 @@ class Session:
             await self._flight[0]
             self._land()
 
-    async def _batch(self, deliveries: Sequence[Delivery]) -> None:
-        """Normalize a batch and start to publish it."""
+    async def _batch(self, deliveries: Sequence[Delivery]) -> int:
+        """Normalize a batch and start to publish it; how many frames it had."""
         batch = Batch()
         started = self._clock.monotonic()
         spent = await self._normalize(deliveries, batch)
@@ -101,6 +106,7 @@ class Session:
         self._launched += 1
         work = self._finish(batch, deliveries, self._launched, before)
         self._flight.append(asyncio.create_task(work, name="publish batch"))
+        return sum(batch.counts.frames.values())
 
     async def _finish(
         self, batch: Batch, deliveries: Sequence[Delivery], number: int, before: asyncio.Task[None] | None
@@ -127,11 +133,15 @@ class Session:
             batch.gather()
             yield from batch.encode(due, firehose=self._settings.broker.firehose)
 
-        for _ in work():
-            spent += clock() - begun
-            await asyncio.sleep(0)
+        steps, profile = work(), self._telemetry.parsing
+        while True:
             begun = clock()
-        return spent + clock() - begun
+            with profile:
+                ended = next(steps, True)
+            spent += clock() - begun
+            if ended:
+                return spent
+            await asyncio.sleep(0)
 
     async def _publish(self, batch: Batch, number: int) -> None:
         """Write everything of a batch at once, then wait for all confirms."""

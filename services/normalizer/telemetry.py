@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Sequence
+from typing import Final
 
 from services.normalizer.batch import Batch, Groups
 from shared.batching import Trigger
@@ -10,11 +11,15 @@ from shared.control import ResyncRequest, StreamInfo
 from shared.errors import BrokerError, PublishFailed
 from shared.messages import Message, StreamStatus
 from shared.telemetry.bundle import Telemetry
+from shared.telemetry.profile import ProfileSyncBlock
 from shared.telemetry.stages import NormalizerMetrics, PublisherMetrics
 
 __all__ = ["NormalizerTelemetry"]
 
 log = logging.getLogger(__name__)
+
+PERFORMANCE = logging.getLogger("performance_metrics")
+SLICE: Final = "normalizer:parse_batch_sync"
 
 
 class NormalizerTelemetry:
@@ -25,6 +30,8 @@ class NormalizerTelemetry:
         self._events = telemetry.events
         self._aggregator = telemetry.aggregator
         self._publisher = PublisherMetrics(telemetry.metrics, "normalizer", "market")
+        self.parsing = ProfileSyncBlock(SLICE, telemetry.metrics.block_seconds.labels(SLICE), PERFORMANCE)
+        """Around each run of parsing that holds the loop."""
         self._exchanges: dict[str, NormalizerMetrics] = {}
         self._in_flight: dict[str, int] = {}
 
