@@ -7,7 +7,6 @@ What a line shows of its second, the worst where a mean would hide it:
 - ``loop_lag``: the longest of the second; ``active_tasks``: the last sample
 - ``cb_state``, ``cb_failures``: the worst breaker of the process at the end of the second
 - ``qsize``: the largest; ``dropped``: whether anything was dropped; ``items``: the sum
-- ``[MICRO-METRIC]``: the slowest run of the block
 
 The histograms of the same quantities hold the distributions. Durations are nanoseconds. Belongs to one thread.
 """
@@ -19,7 +18,7 @@ from heapq import nlargest
 from itertools import chain
 from typing import Final, TypeVar
 
-from shared.telemetry.lines import buffer_line, micro_line, pipeline_line, publisher_line, worker_line
+from shared.telemetry.lines import buffer_line, pipeline_line, publisher_line, worker_line
 
 __all__ = ["Aggregator", "Line", "emit"]
 
@@ -76,7 +75,6 @@ class _Second:
         self.workers: dict[tuple[str, str], _Worker] = {}
         self.buffers: dict[tuple[str, str], _Buffer] = {}
         self.pipelines: dict[tuple[str, str], _Pipeline] = {}
-        self.blocks: dict[str, int] = {}
         self.writes = self.frames = self.pool_wait = self.net_write = 0
         self.loop_lag = 0
 
@@ -93,10 +91,9 @@ class Aggregator:
         self._symbol_limit: Final = symbol_limit
         self._second = _Second()
         self._circuits: dict[str, tuple[int, int, str]] = {}
-        self._lag = 0
         self._tasks = 0
         self.debug = False
-        """Whether :meth:`pipeline` and :meth:`block` record; :func:`emit` sets it by the logger's level."""
+        """Whether :meth:`pipeline` records; :func:`emit` sets it by the logger's level."""
 
     def worker(self, exchange: str, symbol: str, frames: int, q_wait: int, norm_time: int) -> None:
         """So many frames (at least one) of a symbol were normalized; both durations per frame (ns)."""
@@ -134,12 +131,6 @@ class Aggregator:
             slot.qsize = max(slot.qsize, qsize)
             slot.items += items
 
-    def block(self, name: str, duration: int) -> None:
-        """A synchronous block ran (ns), timed by other means than ProfileSyncBlock."""
-        if self.debug:
-            blocks = self._second.blocks
-            blocks[name] = max(blocks.get(name, 0), duration)
-
     def loop(self, lag: int, tasks: int) -> None:
         """A sample of the event loop: how late it woke (ns), tasks on it."""
         self._second.loop_lag = max(self._second.loop_lag, lag)
@@ -169,8 +160,6 @@ class Aggregator:
             yield level, buffer_line(exchange, symbol, buffer.qsize, dropped=dropped)
         for (plane, event), pipeline in second.pipelines.items():
             yield logging.DEBUG, pipeline_line(plane, event, pipeline.qsize, pipeline.items)
-        for name, duration in second.blocks.items():
-            yield logging.DEBUG, micro_line(name, duration)
 
 
 async def emit(aggregator: Aggregator, logger: logging.Logger, *, interval_s: float = 1.0) -> None:

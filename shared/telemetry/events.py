@@ -234,11 +234,6 @@ class BusEvents(Reporter):
         self._metrics.broker_blocked.labels(connection).set(0)
         self._report(logging.INFO, "broker_unblocked", connection, connection=connection)
 
-    def bus_dropped(self, queue: str, count: int) -> None:
-        """A full queue of the in-process bus dropped its oldest."""
-        self._metrics.bus_dropped.labels(self._metrics.words("queue")(queue)).inc(count)
-        self._report(logging.WARNING, "bus_dropped", queue, queue=queue, count=count)
-
     def stream_taken(self, exchange: str, stream: str) -> None:
         """This normalizer now consumes a stream."""
         self._metrics.streams_owned.labels(exchange).inc()

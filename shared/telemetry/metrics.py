@@ -255,9 +255,6 @@ class PublishMetrics(DeclaredMetrics):
     broker_losses = DeclaredCounter(
         "broker_losses_total", "connection", "Times that the connection to the broker was lost.", shown="runtime"
     )
-    bus_dropped = DeclaredCounter(
-        "bus_dropped_total", "queue", "AMQP messages that a full queue of the in-process bus dropped.", shown="runtime"
-    )
 
 
 class TimingMetrics(DeclaredMetrics):

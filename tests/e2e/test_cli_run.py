@@ -117,7 +117,7 @@ def test_a_taken_port_and_an_unwritable_file_are_told_in_a_line(tmp_path: Path) 
         port = taken.getsockname()[1]
         done = finished("run", "--seconds", "1", "--json", "--metrics-port", str(port))
     assert (done.returncode, done.stdout) == (1, b"")
-    assert b"ddress already in use" in done.stderr.splitlines()[-1]
+    assert b"already in use" in done.stderr.splitlines()[-1]
     done = finished("run", "--seconds", "1", "--json", "--record", str(tmp_path / "no" / "such"))
     assert (done.returncode, done.stdout) == (1, b"")
     assert done.stderr.decode().splitlines()[-1].startswith(f"tidegate: {tmp_path}/no/such: No such file")

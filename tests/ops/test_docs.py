@@ -14,8 +14,12 @@ from tests.support.paths import ROOT
 pytestmark = pytest.mark.ops
 
 PAGES = sorted(
-    path
-    for path in [ROOT / "README.md", *ROOT.glob("docs/*.md"), *ROOT.glob("shared/**/*.md"), *ROOT.glob("services/**/*.md")]
+    [
+        ROOT / "README.md",
+        *ROOT.glob("docs/*.md"),
+        *ROOT.glob("shared/**/*.md"),
+        *ROOT.glob("services/**/*.md"),
+    ]
 )
 
 

@@ -85,7 +85,7 @@ def test_broker_address(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_every_mistake_is_named_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """With the path that leads to it, in the file and in the environment."""
-    monkeypatch.setenv("TIDEGATE_INJEST__PERMITS", "1")
+    monkeypatch.setenv("TIDEGATE_INTAKE__PERMITS", "1")
     monkeypatch.setenv("TIDEGATE_TELEMETRY__PORT", "70000")
     found = mistakes(
         """
@@ -101,7 +101,7 @@ def test_every_mistake_is_named_at_once(monkeypatch: pytest.MonkeyPatch) -> None
         """
     )
     assert set(found) == {
-        "TIDEGATE_INJEST__PERMITS",
+        "TIDEGATE_INTAKE__PERMITS",
         "surprise",
         "ingest.permits",
         "ingest.batch_framez",
@@ -110,7 +110,7 @@ def test_every_mistake_is_named_at_once(monkeypatch: pytest.MonkeyPatch) -> None
         "exchanges.bybit.products.linear.feeds.1",
         "exchanges.bybit.products.linear.websocket",
     }
-    assert found["TIDEGATE_INJEST__PERMITS"] == "names no setting"
+    assert found["TIDEGATE_INTAKE__PERMITS"] == "names no setting"
 
 
 def test_unknown_exchanges_and_products_are_mistakes() -> None:

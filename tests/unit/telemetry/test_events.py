@@ -184,12 +184,6 @@ CASES: list[tuple[Callable[[Events], None], dict[str, float], int, str]] = [
         "broker_unblocked | connection=publish",
     ),
     (
-        lambda it: it.bus_dropped("raw.market.mexc.spot.0", 3),
-        {"bus_dropped_total{queue=raw.market.mexc.spot.0}": 3},
-        logging.WARNING,
-        "bus_dropped | queue=raw.market.mexc.spot.0 | count=3",
-    ),
-    (
         lambda it: it.stream_taken("mexc", "mexc.spot.0"),
         {"streams_owned{exchange=mexc}": 1},
         logging.INFO,
