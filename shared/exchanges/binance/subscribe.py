@@ -128,8 +128,11 @@ def _of_instrument(product: str, instrument: Instrument, feeds: frozenset[Feed])
         if feed not in feeds or (feed is Feed.FUNDING and instrument.kind is not InstrumentKind.PERPETUAL):
             continue
         brought.setdefault(suffix, []).append(feed)
-    for suffix, (feed, *also) in brought.items():
-        yield Subscription(f"{symbol}@{suffix}", feed, native, tuple(also), quiet=feed is Feed.LIQUIDATION)
+    for suffix, wanted in brought.items():
+        # A frame is classified as the first feed that its stream brings, whatever was asked for.
+        leading = next(feed for feed, one in _SUFFIXES[product].items() if one == suffix)
+        also = tuple(feed for feed in wanted if feed is not leading)
+        yield Subscription(f"{symbol}@{suffix}", leading, native, also, quiet=leading is Feed.LIQUIDATION)
 
 
 def _polls(natives: Sequence[str], rest: str, interval: float) -> tuple[Poll, ...]:

@@ -80,7 +80,8 @@ def test_mark_price_and_funding_share_a_topic() -> None:
     for feeds, told in (
         ({Feed.MARK_PRICE, Feed.FUNDING}, [(Feed.MARK_PRICE, (Feed.FUNDING,))]),
         ({Feed.MARK_PRICE}, [(Feed.MARK_PRICE, ())]),
-        ({Feed.FUNDING}, [(Feed.FUNDING, ())]),
+        # The frames are mark prices by name: that is how the first of them is recognized.
+        ({Feed.FUNDING}, [(Feed.MARK_PRICE, (Feed.FUNDING,))]),
     ):
         (plan,) = plans("usdm", (f.PERPETUAL,), frozenset(feeds))
         assert [(item.feed, item.also) for item in plan.subscriptions] == told
