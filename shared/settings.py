@@ -127,8 +127,9 @@ class IngestSettings(_Section):
 
 
 class NormalizerSettings(_Section):
-    """How raw envelopes are consumed."""
+    """How raw envelopes are consumed. ``executor``: parse on the loop in slices, or whole batches in a thread."""
 
+    executor: Literal["inline", "thread"] = "inline"
     batch_envelopes: Annotated[int, Field(gt=0)] = 64
     batches_in_flight: Annotated[int, Field(gt=0)] = 8
     prefetch_envelopes: Annotated[int, Field(gt=0, le=65_535)] = 128

@@ -2,11 +2,12 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from typing import Final
 
 from services.normalizer.batch import Batch, Streams
+from services.normalizer.executing import Executor, Inline, Threaded
 from services.normalizer.telemetry import NormalizerTelemetry
 from shared.batching import Trigger
 from shared.bus.base import Delivery, Publisher, RawConsumer
@@ -18,9 +19,6 @@ from shared.settings import Settings
 from shared.topology import CONTROL, FIREHOSE, MARKET, QUARANTINE, resync_key
 
 __all__ = ["Session"]
-
-SLICE_NS: Final = 50_000
-"""How long frames are normalized before the event loop gets its turn."""
 
 CROWDED: Final = 64
 """Frames of a batch after which the next one may wait for more: each message costs its consumers more than we save."""
@@ -47,6 +45,8 @@ class Session:
         self._clock = clock
         self._telemetry = telemetry
         self._streams = Streams(clock)
+        executor = Threaded if settings.normalizer.executor == "thread" else Inline
+        self._executor: Executor = executor(clock, telemetry.parsing)
         self._stop = asyncio.Event()
         self._flight: deque[asyncio.Task[None]] = deque()
         self._launched = 0
@@ -79,6 +79,7 @@ class Session:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+            self._executor.close()
 
     def stop(self) -> None:
         """End after the batches in hand."""
@@ -122,26 +123,13 @@ class Session:
 
     async def _normalize(self, deliveries: Sequence[Delivery], batch: Batch) -> int:
         """Nanoseconds spent normalizing and encoding, without the pauses."""
-        clock = self._clock.monotonic
-        spent, begun = 0, clock()
 
-        def due() -> bool:
-            return clock() - begun > SLICE_NS
-
-        def work() -> Iterator[None]:
+        def work(due: Callable[[], bool]) -> Iterator[None]:
             yield from chain.from_iterable(self._streams.handle(delivery, batch, due) for delivery in deliveries)
             batch.gather()
             yield from batch.encode(due, firehose=self._settings.broker.firehose)
 
-        steps, profile = work(), self._telemetry.parsing
-        while True:
-            begun = clock()
-            with profile:
-                ended = next(steps, True)
-            spent += clock() - begun
-            if ended:
-                return spent
-            await asyncio.sleep(0)
+        return await self._executor.run(work)
 
     async def _publish(self, batch: Batch, number: int) -> None:
         """Write everything of a batch at once, then wait for all confirms."""

@@ -66,7 +66,7 @@ def envelope(first: int, frames: Sequence[Frame], stream: StreamInfo = LINEAR, e
     )
 
 
-def settings(**normalizer: int) -> Settings:
+def settings(**normalizer: int | str) -> Settings:
     return Settings.model_validate({"normalizer": normalizer})
 
 

@@ -1,6 +1,7 @@
 """The normalizer on the in-process bus."""
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator, Sequence
 
 import pytest
@@ -43,9 +44,10 @@ async def bus() -> AsyncIterator[MemoryBus]:
         yield bus
 
 
-async def test_messages_of_a_stream_come_in_its_order(bus: MemoryBus) -> None:
+@pytest.mark.parametrize("executor", ["inline", "thread"])
+async def test_messages_of_a_stream_come_in_its_order(bus: MemoryBus, executor: str) -> None:
     market = await bus.subscribe(MARKET, ["trade.bybit.*"])
-    async with running(bus) as plane:
+    async with running(bus, settings(executor=executor)) as plane:
         await plane.consume(LINEAR, SPOT)
         for stream in (LINEAR, SPOT):
             frames = [connected(), *trades_of(*range(300))]
@@ -56,6 +58,14 @@ async def test_messages_of_a_stream_come_in_its_order(bus: MemoryBus) -> None:
         mine = [message for message in found if message["stream"] == stream.stream]
         assert [message["trade_id"] for message in mine] == [str(number) for number in range(300)]
         assert [message["frame"] for message in mine] == list(range(1, 301))
+
+
+async def test_no_thread_is_left_when_a_session_has_ended(bus: MemoryBus) -> None:
+    async with running(bus, settings(executor="thread")) as plane:
+        await plane.consume(LINEAR)
+        await plane.send(envelope(0, [connected(), *trades_of(1)]), stream=LINEAR)
+        await plane.done_with(2)
+    await eventually(lambda: not [one for one in threading.enumerate() if one.name.startswith("normalizer")], "it ends")
 
 
 async def test_a_poisoned_body_goes_to_quarantine_and_the_stream_goes_on(bus: MemoryBus) -> None:
