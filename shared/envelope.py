@@ -7,9 +7,9 @@ epoch), starting at 0: a hole is loss between ingest and normalizer.
 
 from collections.abc import Sequence
 from enum import IntEnum
-from typing import Final, Literal, NamedTuple, get_args
+from typing import Annotated, Final, Literal, NamedTuple, get_args
 
-from msgspec import DecodeError, Struct, json, msgpack
+from msgspec import DecodeError, Meta, Struct, json, msgpack
 
 from shared.errors import ParseError
 
@@ -49,11 +49,15 @@ class FrameKind(IntEnum):
     MARK = 3  # an encoded Mark: something that happened to the stream itself
 
 
+Count = Annotated[int, Meta(ge=0, le=2**62)]
+"""Far from where sums leave the 64 bits that msgpack has for them."""
+
+
 class Frame(NamedTuple):
     """One thing that arrived on a stream: kind, receive time (ns UTC), bytes."""
 
     kind: int
-    ts_received: int
+    ts_received: Count
     data: bytes
 
 
@@ -65,8 +69,8 @@ class Envelope(Struct, array_like=True, gc=False, frozen=True):
     product: str
     plane: str
     stream: str
-    epoch: int
-    first: int
+    epoch: Count
+    first: Count
     frames: Sequence[Frame]
 
 

@@ -9,7 +9,7 @@ from shared.errors import TidegateError
 from shared.settings import load
 from shared.telemetry.bundle import Telemetry
 
-NAMES = ("parse", "pipeline", "latency", "journey")
+NAMES = ("parse", "executor", "publish", "pipeline", "latency", "journey")
 
 
 def main() -> int:

@@ -9,7 +9,7 @@ from shared.telemetry.bundle import Telemetry
 
 __all__ = ["add_arguments", "run"]
 
-NAMES: Final = ("parse", "pipeline", "latency", "journey")
+NAMES: Final = ("parse", "executor", "publish", "pipeline", "latency", "journey")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -30,4 +30,5 @@ def rabbit(settings: Settings, name: str) -> "RabbitBus":
         name,
         limits_of(settings),
         prefetch=settings.normalizer.prefetch_envelopes,
+        publisher=settings.broker.publisher,
     )

@@ -5,9 +5,17 @@ from typing import Final
 
 from shared.errors import TidegateError
 
-__all__ = ["MAX_PORT", "UsageError", "positive"]
+__all__ = ["MAX_PORT", "ReaderGone", "UsageError", "positive"]
 
 MAX_PORT: Final = 65_535
+
+
+class ReaderGone(BrokenPipeError):
+    """Nobody reads standard output any more; the process ends with ``status`` all the same."""
+
+    def __init__(self, status: int) -> None:
+        self.status = status
+        super().__init__("nobody reads standard output any more")
 
 
 class UsageError(TidegateError):

@@ -10,7 +10,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TextIO, cast
 
-from services.cli.errors import UsageError
+from services.cli.errors import ReaderGone, UsageError
 from shared.errors import SettingsError, TidegateError
 
 if TYPE_CHECKING:
@@ -75,12 +75,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     given = sys.argv[1:] if argv is None else argv
     arguments = _parser(given).parse_args(given)
+    if sys.stdin is None or sys.stdout is None:
+        _say("standard input and output must be open")
+        return UNUSABLE
     try:
         status = _run(arguments)
         sys.stdout.flush()
-    except BrokenPipeError:
+    except BrokenPipeError as error:
         _let_go()
-        return 0
+        return error.status if isinstance(error, ReaderGone) else 0
     except (UsageError, SettingsError) as error:
         mistakes = error.mistakes if isinstance(error, SettingsError) else [(error.argument, str(error))]
         for path, problem in mistakes:
@@ -142,7 +145,8 @@ def _level(arguments: argparse.Namespace, settings: "Settings") -> str:
 
 
 def _say(text: str) -> None:
-    sys.stderr.write(f"tidegate: {' '.join(text.split())}\n")
+    if sys.stderr is not None:
+        sys.stderr.write(f"tidegate: {' '.join(text.split())}\n")
 
 
 def _let_go() -> None:

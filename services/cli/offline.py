@@ -13,7 +13,7 @@ from urllib.parse import parse_qs, urlsplit
 from msgspec import DecodeError, Raw, Struct, json
 
 from services.cli.bundled import bundled
-from services.cli.errors import UsageError
+from services.cli.errors import ReaderGone, UsageError
 from shared.envelope import Frame, FrameKind, RestReply, encode_reply
 from shared.errors import ParseError, TidegateError
 from shared.exchanges import EXCHANGES, adapter
@@ -102,18 +102,23 @@ class Offline:
         rejected = False
         for number, line in enumerate(_lines(lines), start=1):
             outcomes, problems = self._line(line, encoded=encoded)
-            for outcome in outcomes:
-                out.writelines(encode_messages([message])[1:-1] + b"\n" for message in outcome.output.messages)
-                problems += [(item.code, item.detail) for item in outcome.output.rejections]
-            for code, detail in problems:
-                rejected = True
-                errors.write(json.encode({"line": number, "code": code, "detail": detail}) + b"\n")
-            if live:
-                out.flush()
+            problems += [(item.code, item.detail) for outcome in outcomes for item in outcome.output.rejections]
             if problems:
-                errors.flush()
+                rejected = True
+                _tell(errors, number, problems)
+            try:
+                self._print(outcomes, out)
+                if live:
+                    out.flush()
+            except BrokenPipeError as error:
+                raise ReaderGone(REJECTED if rejected else 0) from error
         out.flush()
         return REJECTED if rejected else 0
+
+    @staticmethod
+    def _print(outcomes: Sequence[Outcome], out: BinaryIO) -> None:
+        for outcome in outcomes:
+            out.writelines(encode_messages([message])[1:-1] + b"\n" for message in outcome.output.messages)
 
     def _line(self, line: bytes, *, encoded: bool) -> tuple[list[Outcome], list[tuple[str, str]]]:
         if not line.strip():
@@ -193,6 +198,16 @@ def _lines(file: BinaryIO) -> Iterator[bytes]:
         yield line.rstrip(b"\r\n")
 
 
+def _tell(errors: BinaryIO, number: int, problems: Sequence[tuple[str, str]]) -> None:
+    """Why a line was rejected, as JSON; who no longer reads that still has the exit status."""
+    told = [{"line": number, "code": code, "detail": detail} for code, detail in problems]
+    try:
+        errors.writelines(json.encode(one) + b"\n" for one in told)
+        errors.flush()
+    except BrokenPipeError:
+        pass
+
+
 def _same_request(recorded: str, wanted: str) -> bool:
     """Whether two URLs ask for the same thing: path and symbol agree, whatever host and limit."""
     one, other = urlsplit(recorded), urlsplit(wanted)
@@ -227,8 +242,10 @@ def _load_replies(path: Path) -> list[RestReply]:
         if not line.strip():
             continue
         try:
-            replies.append(json.decode(line, type=_ReplyLine).reply())
-        except DecodeError as error:
+            reply = json.decode(line, type=_ReplyLine).reply()
+            urlsplit(reply.url)
+            replies.append(reply)
+        except (DecodeError, RecursionError, ValueError) as error:
             raise UsageError("--rest", f'{path} line {number} is no {{"url", "body"}}: {error}') from error
     return replies
 

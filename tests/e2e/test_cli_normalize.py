@@ -125,3 +125,29 @@ def test_unknown_commands_are_told() -> None:
     done = finished("frobnicate")
     assert done.returncode == 2
     assert b"frobnicate" in done.stderr
+
+
+def test_who_stops_reading_still_has_the_exit_status(tmp_path: Path) -> None:
+    """Of rejected lines, whichever of the two outputs nobody reads any more."""
+    frames = tmp_path / "frames"
+    frames.write_bytes(b"garbage\n" * 20_000)
+    for gone in ("2> >(head -1 >/dev/null) >/dev/null", "2>/dev/null | head -1 >/dev/null; exit ${PIPESTATUS[0]}"):
+        line = f"{sys.executable} -m services.cli normalize --exchange bybit --product linear {frames} {gone}"
+        done = subprocess.run(["bash", "-c", line], cwd=ROOT, env=environment(), check=False)
+        assert done.returncode == 3, gone
+
+
+@pytest.mark.parametrize("reply", ['{"url": "http://[/", "body": {}}', '{"url": "http://x", "body": ' + "[" * 200_000])
+def test_replies_that_cannot_be_are_unusable_arguments(tmp_path: Path, reply: str) -> None:
+    """One line, status 2."""
+    replies = tmp_path / "rest"
+    replies.write_text(reply)
+    done = subprocess.run(
+        command("normalize", "--exchange", "binance", "--product", "spot", "--rest", str(replies)),
+        cwd=ROOT,
+        env=environment(),
+        input=b"",
+        capture_output=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr.count(b"\n")) == (2, 1)

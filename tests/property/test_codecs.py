@@ -38,6 +38,7 @@ from tests.unit.core.making import every_message
 
 text = st.text(st.characters(codec="utf-8"), max_size=20)
 integer = st.integers(-(2**63), 2**64 - 1)
+count = st.integers(0, 2**62)
 maybe_text = st.none() | text
 maybe_integer = st.none() | integer
 
@@ -48,9 +49,9 @@ envelopes = st.builds(
     text,
     st.sampled_from(["market", "account"]),
     text,
-    integer,
-    integer,
-    st.lists(st.builds(Frame, integer, integer, st.binary(max_size=40)), max_size=5),
+    count,
+    count,
+    st.lists(st.builds(Frame, integer, count, st.binary(max_size=40)), max_size=5),
 )
 marks: st.SearchStrategy[Mark] = st.one_of(
     st.builds(Connected, text, maybe_integer, maybe_integer),

@@ -5,7 +5,7 @@ import threading
 from collections.abc import AsyncIterator, Sequence
 
 import pytest
-from msgspec import json
+from msgspec import json, msgpack
 
 from services.normalizer.batch import Batch, Streams
 from services.normalizer.session import Session
@@ -71,14 +71,15 @@ async def test_no_thread_is_left_when_a_session_has_ended(bus: MemoryBus) -> Non
 async def test_a_poisoned_body_goes_to_quarantine_and_the_stream_goes_on(bus: MemoryBus) -> None:
     quarantine = await bus.subscribe(QUARANTINE, ["market"])
     market = await bus.subscribe(MARKET, ["trade.#"])
-    poison = [b"\x1f\x8b broken gzip", b'{"truncated":', b"", b"\x93\x01\x02"]
+    beyond = [1, "bybit", "linear", "market", "bybit.linear.0", 2**64 - 1, 2**64 - 1, [[0, 2**64 - 1, b"{}"]] * 3]
+    poison = [b"\x1f\x8b broken gzip", b'{"truncated":', b"", b"\x93\x01\x02", msgpack.encode(beyond)]
     async with running(bus) as plane:
         await plane.consume(LINEAR)
         await plane.send(envelope(0, trades_of("first")), *poison, envelope(1, trades_of("last")))
         found = await messages(market, 2)
         records = [decode_record((await quarantine.receive()).body) for _ in poison]
-        await plane.done_with(6)
-        assert plane.frames("rejected") == 4
+        await plane.done_with(7)
+        assert plane.frames("rejected") == 5
     assert [message["trade_id"] for message in found] == ["first", "last"]
     assert [record.data for record in records] == poison
     assert {(record.stream, record.code, record.kind) for record in records} == {
