@@ -14,7 +14,7 @@ from shared.exchanges.base import Group, Output
 from shared.instruments import InstrumentTable
 from shared.messages import Message
 from shared.normalizing import Failure, Progress, StreamNormalizer
-from shared.quarantine import QuarantineRecord
+from shared.quarantine import QuarantineRecord, encode_record
 
 __all__ = ["Batch", "Counts", "Groups", "Streams"]
 
@@ -52,6 +52,8 @@ class Batch:
         """``(routing key, body)`` of everything for ``market``, in an order that keeps every stream's."""
         self.firehose: list[tuple[str, bytes]] = []
         """The same in one body for each ``<exchange>.<stream>``."""
+        self.quarantine: list[tuple[str, bytes]] = []
+        """``(plane, body)`` of everything for ``quarantine``."""
         self.failures: list[tuple[QuarantineRecord, Failure | None]] = []
         self.resyncs: dict[ResyncRequest, None] = {}
 
@@ -90,7 +92,8 @@ class Batch:
             self.groups.setdefault(key, []).extend(output.drain())
 
     def encode(self, pause: Callable[[], bool], *, firehose: bool) -> Iterator[None]:
-        """Fill ``market`` and ``firehose``; yields where ``pause`` says that the loop must breathe."""
+        """Fill ``market``, ``firehose`` and ``quarantine``; yields where ``pause`` says that the loop must breathe."""
+        self.quarantine = [(record.plane, encode_record(record)) for record, _ in self.failures]
         for (exchange, stream), groups in self.groups.items():
             begin = len(self.market)
             for group, messages in groups:

@@ -23,7 +23,7 @@ __all__ = ["Normalizer"]
 log = logging.getLogger(__name__)
 
 DRAIN_S: Final = 5.0
-STREAM_NAME: Final = re.compile(r"[a-z0-9_]+(\.[a-z0-9_-]+){1,4}", re.ASCII)
+STREAM_NAME: Final = re.compile(r"(?=.{1,100}$)[a-z0-9_]+(\.[a-z0-9_-]+){1,4}", re.ASCII)
 """As ``bybit.linear.0``; what is announced becomes the name of a queue."""
 
 

@@ -13,8 +13,7 @@ from shared.batching import Trigger
 from shared.bus.base import Delivery, Publisher, RawConsumer
 from shared.clock import Clock
 from shared.control import encode_control
-from shared.errors import BrokerError, PublishFailed
-from shared.quarantine import encode_record
+from shared.errors import BrokerError, BrokerUnavailable, PublishFailed
 from shared.settings import Settings
 from shared.topology import CONTROL, FIREHOSE, MARKET, QUARANTINE, resync_key
 
@@ -50,6 +49,7 @@ class Session:
         self._stop = asyncio.Event()
         self._flight: deque[asyncio.Task[None]] = deque()
         self._launched = 0
+        self._failed = False
 
     async def run(self) -> None:
         """Until :meth:`stop`; raises BrokerError when a connection is lost or a batch can't be published."""
@@ -114,7 +114,11 @@ class Session:
     ) -> None:
         """Publish a batch; acknowledge it when that and everything before it is confirmed."""
         published = self._clock.monotonic()
-        await self._publish(batch, number)
+        try:
+            await self._publish(batch, number)
+        except BaseException:
+            self._failed = True
+            raise
         if before is not None:
             await asyncio.wait({before})
             before.result()
@@ -133,8 +137,7 @@ class Session:
 
     async def _publish(self, batch: Batch, number: int) -> None:
         """Write everything of a batch at once, then wait for all confirms."""
-        records = [(record.plane, encode_record(record)) for record, _ in batch.failures]
-        parts = ((QUARANTINE, records), (MARKET, batch.market), (FIREHOSE, batch.firehose))
+        parts = ((QUARANTINE, batch.quarantine), (MARKET, batch.market), (FIREHOSE, batch.firehose))
         await asyncio.gather(*(self._insist(exchange, messages, number) for exchange, messages in parts if messages))
         for request in batch.resyncs:
             deadline = self._settings.broker.publish_deadline_s
@@ -154,6 +157,8 @@ class Session:
         deadline = self._settings.broker.publish_deadline_s
         left = self._settings.normalizer.publish_retries
         while messages:
+            if self._failed:  # what comes behind a batch that is delivered again would come before it
+                raise BrokerUnavailable("a batch before this one was not published")
             try:
                 await self._publisher.publish_batch(exchange, messages, deadline_s=deadline)
             except PublishFailed as error:
