@@ -27,7 +27,8 @@ class ResyncRequest(Struct, gc=False, frozen=True, tag="resync"):
     """A normalizer has no trustworthy state for a feed of an instrument and asks for what restores it.
 
     ``feed`` is a subscription feed (``book``, ``ticker``) or ``instruments``; a null ``native_symbol`` means all
-    instruments of the stream.
+    instruments of the stream. With ``epoch`` the stream is to begin anew above the epoch that stands in
+    ``native_symbol``: what comes of an older one would be taken for a repetition.
     """
 
     exchange: str

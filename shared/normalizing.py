@@ -18,7 +18,7 @@ from shared.envelope import (
     decode_reply,
 )
 from shared.errors import ParseError
-from shared.exchanges.base import Adapter, Feed, Group, Origin, Output, Parser, Rejection, Routed, Routes
+from shared.exchanges.base import Adapter, Feed, Group, Origin, Output, Parser, Rejection, Resync, Routed, Routes
 from shared.instruments import InstrumentTable
 from shared.messages import BookDelta, BookSnapshot, Message, Status, StreamStatus, encode_messages
 
@@ -162,6 +162,8 @@ class StreamNormalizer:
         """Handle one frame, whatever it is; False when it was handled before."""
         output.parts = 0
         if self._epoch is not None and (epoch < self._epoch or (epoch == self._epoch and number < self._next)):
+            if epoch < self._epoch and number == 0:  # a new life that its clock put behind an older one
+                output.resyncs.append(Resync("epoch", str(self._epoch), "older_epoch"))
             return False
         origin = self._origin
         origin.epoch, origin.frame, origin.ts_received = epoch, number, frame.ts_received

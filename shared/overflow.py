@@ -21,6 +21,9 @@ Losses = dict[tuple[str | None, str | None, str], int]
 SLACK: Final = 256
 """So many entries at least must be gone before it is worth while to clear them out."""
 
+CROWD: Final = 1_024
+"""So many waiting frames are ranked in less than a millisecond; where the broker keeps up there are fewer."""
+
 _SHEDDABLE: Final = frozenset({FrameKind.TEXT, FrameKind.BINARY})
 
 
@@ -38,14 +41,25 @@ class Entry(Struct, gc=False, eq=False):
     gone: bool = False
 
 
+def _is_expendable(entry: Entry) -> bool:
+    return entry.epoch is None and entry.frame.kind in _SHEDDABLE
+
+
 class FrameBuffer:
-    """What has arrived on one stream and is not yet published."""
+    """What has arrived on one stream and is not yet published.
+
+    Which frames would be given up first is found out when there is a crowd or no room, and then kept up to date until
+    the buffer is empty again: where the broker keeps up, frames pass through a queue and nothing else.
+    """
 
     def __init__(self, limit_frames: int, limit_bytes: int, max_age_ns: int) -> None:
         self.limit_frames: Final = limit_frames
         self.limit_bytes: Final = limit_bytes
+        self._crowd: Final = min(limit_frames, CROWD)
         self._max_age_ns: Final = max_age_ns
         self._entries: deque[Entry] = deque()
+        self._ranked = False
+        """Whether the next three are up to date; else they are empty, and no entry is gone."""
         self._expendable: deque[Entry] = deque()
         self._superseded: deque[Entry] = deque()
         self._newest: dict[tuple[Feed | None, str | None], Entry] = {}
@@ -60,23 +74,15 @@ class FrameBuffer:
 
     def append(self, frame: Frame, route: Route, now: int, epoch: int | None = None) -> None:
         """Put a frame at the end; makes room if need be. ``epoch`` with the first frame of a new one."""
-        size = len(frame.data)
+        size = len(frame[2])
         if epoch is not None:
             self._appended_life += 1
         entry = Entry(frame, route, now, epoch, self._appended_life)
-        expendable = epoch is None and frame.kind in _SHEDDABLE
-        if expendable and route.overflow is Overflow.CONFLATE:
-            self._supersede(entry)
-        while self.frames and (self.frames >= self.limit_frames or self.bytes + size > self.limit_bytes):
-            if not self._make_room("overflow"):
-                break
+        if self._ranked or self.frames >= self._crowd or self.bytes + size > self.limit_bytes:
+            self._fit(entry, size)
         self._entries.append(entry)
-        if expendable:
-            self._expendable.append(entry)
         self.frames += 1
         self.bytes += size
-        if len(self._entries) + len(self._expendable) + len(self._superseded) > 4 * self.frames + SLACK:
-            self._compact()
 
     def oldest(self) -> int | None:
         """When the first waiting frame was queued; None when nothing waits."""
@@ -91,13 +97,16 @@ class FrameBuffer:
         Frames that are too old to be worth anything are shed. What was shed since the last call is announced by a
         mark in front, or behind the frame that opens the epoch to which it belonged.
         """
-        self._expire(now)
         taken: list[Entry] = []
-        if self.oldest() is None:
+        oldest, edge = self.oldest(), now - self._max_age_ns
+        if oldest is not None and oldest < edge:
+            self._expire(edge)
+            oldest = self.oldest()
+        if oldest is None:
             return taken
-        self._announce(taken, self._entries[0].frame.ts_received, now)
-        total = 0
         entries = self._entries
+        self._announce(taken, entries[0].frame.ts_received, now)
+        total = 0
         while entries and len(taken) < frames:
             entry = entries[0]
             if entry.gone:
@@ -105,7 +114,7 @@ class FrameBuffer:
                 continue
             if entry.epoch is not None and taken:
                 break
-            total += len(entry.frame.data)
+            total += len(entry.frame[2])
             if total > size and taken:
                 break
             entries.popleft()
@@ -115,12 +124,14 @@ class FrameBuffer:
                 self._taken_life = entry.life
                 if len(taken) < frames:
                     self._announce(taken, entry.frame.ts_received, now)
-        if not self.frames:
+        if not self.frames and self._ranked:
             self._compact()
+            self._ranked = False
         return taken
 
     def shed_all(self, reason: str) -> None:
         """Give up every frame that may be given up (the circuit is open)."""
+        self._rank()
         while self._make_room(reason):
             pass
 
@@ -144,15 +155,39 @@ class FrameBuffer:
             self._losses = {}
         return losses
 
-    def _supersede(self, entry: Entry) -> None:
-        key = (entry.route.feed, entry.route.native_symbol)
-        older = self._newest.get(key)
-        if older is not None and not older.gone:
-            self._superseded.append(older)
-        self._newest[key] = entry
+    def _rank(self) -> None:
+        """Find out what could be given up; the entries are in the order in which they came, so this is as good late."""
+        if not self._ranked:
+            self._ranked = True
+            for entry in self._entries:
+                if _is_expendable(entry):
+                    self._supersede(entry)
+                    self._expendable.append(entry)
 
-    def _expire(self, now: int) -> None:
-        edge = now - self._max_age_ns
+    def _supersede(self, entry: Entry) -> None:
+        if entry.route.overflow is Overflow.CONFLATE:
+            key = (entry.route.feed, entry.route.native_symbol)
+            older = self._newest.get(key)
+            if older is not None and not older.gone:
+                self._superseded.append(older)
+            self._newest[key] = entry
+
+    def _fit(self, entry: Entry, size: int) -> None:
+        """Rank a frame that comes, and make room for it."""
+        self._rank()
+        expendable = _is_expendable(entry)
+        if expendable:
+            self._supersede(entry)
+        while self.frames and (self.frames >= self.limit_frames or self.bytes + size > self.limit_bytes):
+            if not self._make_room("overflow"):
+                break
+        if expendable:
+            self._expendable.append(entry)
+        if len(self._entries) + len(self._expendable) + len(self._superseded) > 4 * self.frames + SLACK:
+            self._compact()
+
+    def _expire(self, edge: int) -> None:
+        self._rank()
         expendable = self._expendable
         while expendable and (expendable[0].gone or expendable[0].queued < edge):
             entry = expendable.popleft()

@@ -1,6 +1,8 @@
 """From a stream's buffer to the bus: batched, in order, bounded in flight, behind a circuit breaker."""
 
 import asyncio
+from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 from msgspec import Struct
@@ -30,6 +32,9 @@ from shared.topology import RAW, raw_key
 
 __all__ = ["Outlet", "OutletSettings", "Permits"]
 
+_TEXT, _BINARY = int(FrameKind.TEXT), int(FrameKind.BINARY)
+_frame: Final[Callable[[tuple[int, int, bytes]], Frame]] = partial(tuple.__new__, Frame)
+"""Once per message off a socket: three times as fast as ``Frame`` itself, which is Python."""
 OPEN_CIRCUIT_PAUSE_NS: Final = 20_000_000
 IDLE_NS: Final = 1_000_000_000
 GRACE_S: Final = 1.0
@@ -78,10 +83,14 @@ class Outlet:
         self._settings = settings
         self._policy = settings.policy
         self._clock = clock
+        self._wall = clock.wall
+        self._monotonic = clock.monotonic
         self._telemetry = telemetry
         self._buffer = FrameBuffer(settings.buffer_frames, settings.buffer_bytes, settings.buffer_max_age_ns)
         telemetry.limits(settings.buffer_frames, settings.buffer_bytes)
         self._wake = asyncio.Event()
+        self._woken = False
+        """Whether a frame has set it since the last decision."""
         self._finished = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
         self._draining = False
@@ -101,7 +110,7 @@ class Outlet:
 
     def put(self, data: bytes, route: Route, *, binary: bool) -> None:
         """A message off the socket."""
-        self._append(Frame(FrameKind.BINARY if binary else FrameKind.TEXT, self._clock.wall(), data), route)
+        self._append(_frame((_BINARY if binary else _TEXT, self._wall(), data)), route)
 
     def put_reply(self, reply: RestReply) -> None:
         """A REST reply."""
@@ -124,13 +133,16 @@ class Outlet:
         self._append(Frame(FrameKind.MARK, self._clock.wall(), encode_mark(mark)), DATA)
 
     def _append(self, frame: Frame, route: Route, epoch: int | None = None) -> None:
-        buffer, policy, now = self._buffer, self._policy, self._clock.monotonic()
+        buffer, now = self._buffer, self._monotonic()
         buffer.append(frame, route, now, epoch)
         self._received += 1
-        self._received_bytes += len(frame.data)
+        self._received_bytes += len(frame[2])
         # A batch becomes due by age here, too: the loop's timers are coarser than the window and serve the last frames.
-        if now >= self._due or buffer.frames >= policy.frames or buffer.bytes >= policy.bytes:
-            self._wake.set()
+        if not self._woken:
+            policy = self._policy
+            if now >= self._due or buffer.frames >= policy.frames or buffer.bytes >= policy.bytes:
+                self._woken = True
+                self._wake.set()
 
     # The publishing side
 
@@ -170,6 +182,7 @@ class Outlet:
     async def _step(self) -> int:
         """One decision; returns how long to wait for more (ns), 0 to go on at once."""
         self._wake.clear()
+        self._woken = False
         oldest = self._buffer.oldest()
         if oldest is None:
             self._due = 0

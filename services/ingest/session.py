@@ -27,6 +27,8 @@ SEED_AFTER_NS: Final = 2_000_000_000
 """How long a topic may be quiet before its snapshot is fetched all the same."""
 AGE_SHARE: Final = 0.95
 """A connection is replaced when so much of what the venue gives it is over."""
+MOST_ROUTES: Final = 16_384
+"""Some venues' routes are made anew for frames of an odd form."""
 TOO_LARGE: Final = "too_large"
 MESSAGE_TOO_BIG: Final = 1009
 """RFC 6455 section 7.4.1."""
@@ -51,6 +53,11 @@ class Session:
         self._plan = plan
         self._tracker = tracker
         self._outlet = outlet
+        self._put = outlet.put
+        self._classify = venue.adapter.classify
+        self._monotonic = clock.monotonic
+        self._known: dict[int, Route] = {}
+        """By identity, the routes whose first data were dealt with since topics were last asked for."""
         self._settings = settings
         self._clock = clock
         self._telemetry = telemetry
@@ -69,18 +76,11 @@ class Session:
 
     def sink(self, data: bytes, binary: bool) -> None:  # noqa: FBT001 - the shape of MessageSink
         """Every message off the socket, synchronously."""
-        route = self._adapter.classify(self._product, data, binary)
-        if route.frame_class is not FrameClass.DATA:
-            self._control(route)
+        route = self._classify(self._product, data, binary)
+        if id(route) not in self._known and not self._first(route):
             return
-        self._last_data = self._clock.monotonic()
-        if not self._had_data and route.feed is not None:  # garbage is no sign that the next connection will do
-            self._had_data = True
-            self._healthy()
-        first = self._tracker.frame(route.feed, route.native_symbol)
-        if first is not None:
-            self._seed(first)
-        self._outlet.put(data, route, binary=binary)
+        self._last_data = self._monotonic()
+        self._put(data, route, binary=binary)
 
     def subscribe(self) -> None:
         """Ask for everything that is wanted in this epoch."""
@@ -93,6 +93,10 @@ class Session:
         for subscription in self._tracker.find(feed, native_symbol):
             if self._resyncs.ask(subscription.topic, now):
                 self._resync(subscription)
+
+    def leave(self, why: str) -> None:
+        """End this connection soon: another one follows at once."""
+        self._closing = why
 
     async def run(self, socket: WebSocketStream) -> Disconnected:
         """Serve the connection until it ends; returns why it did."""
@@ -157,6 +161,21 @@ class Session:
             self._telemetry.resync_started(subscription.feed, subscription.native_symbol, "requested")
             self._actions.resync(subscription.topic, actions)
 
+    def _first(self, route: Route) -> bool:
+        """A frame that may be the first of its topic; whether it is data."""
+        if route.frame_class is not FrameClass.DATA:
+            self._control(route)
+            return False
+        if not self._had_data and route.feed is not None:  # garbage is no sign that the next connection will do
+            self._had_data = True
+            self._healthy()
+        first = self._tracker.frame(route.feed, route.native_symbol)
+        if first is not None:
+            self._seed(first)
+        if len(self._known) < MOST_ROUTES:
+            self._known[id(route)] = route
+        return True
+
     def _control(self, route: Route) -> None:
         self._telemetry.control(route.frame_class)
         if route.frame_class is FrameClass.ACK and route.ack is not None:
@@ -166,11 +185,12 @@ class Session:
             for topics in result.retry:
                 self._request(topics)
         elif route.frame_class is FrameClass.CLOSING:
-            self._closing = f"announced by the venue: {route.detail}"
+            self.leave(f"announced by the venue: {route.detail}")
         elif route.frame_class is FrameClass.ERROR:
             self._telemetry.venue_error(route.detail or "")
 
     def _request(self, topics: Sequence[str]) -> None:
+        self._known.clear()
         if topics:
             self._actions.put(self._adapter.subscribe(self._plan, topics))
 

@@ -64,6 +64,11 @@ class StreamHolder:
         """A normalizer asks; without a connection there is nothing to do: the next epoch starts with snapshots."""
         if self._session is None:
             return
+        if feed == "epoch":
+            # A normalizer knows a higher one, from before this process or from before its clock was set back.
+            self._epoch = max(self._epoch, int(native_symbol or 0))
+            self._session.leave("a normalizer knows a higher epoch")
+            return
         if feed != "instruments":
             self._session.resync(feed, native_symbol)
             return

@@ -166,6 +166,8 @@ class Session:
                 if error.reason == "refused":
                     return await self._without_refused(exchange, messages, number)
                 if not left or self._launched > number:
+                    if error.reason == "nacked" and exchange in {MARKET, FIREHOSE}:
+                        return None  # some consumer's queue refuses; the others have it, and must not wait for that one
                     raise
                 left -= 1
             else:

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from shared.bus.rabbit import RabbitBus
+from shared.bus.rabbit import PublisherKind, RabbitBus
 from shared.errors import PublishFailed
 from shared.topology import RAW, raw_key
 from tests.contract.bus_conformance import ACCOUNT, DEADLINE, STREAM, bodies, drain, envelopes, sent
@@ -14,8 +14,8 @@ from tests.support.eventually import eventually
 pytestmark = pytest.mark.fault
 
 
-async def test_publishers_are_told_and_consumers_go_on(broker: Broker) -> None:
-    async with RabbitBus(broker.url, "test") as bus:
+async def test_publishers_are_told_and_consumers_go_on(broker: Broker, publishing: PublisherKind) -> None:
+    async with RabbitBus(broker.url, "test", publisher=publishing) as bus:
         await bus.declare(STREAM)
         publisher = await bus.publisher()
         await sent(bus, STREAM, envelopes(100))
@@ -49,11 +49,11 @@ async def test_publishers_are_told_and_consumers_go_on(broker: Broker) -> None:
         assert rest[-1] == b"after"
 
 
-async def test_bus_opens_and_leaves_while_the_alarm_lasts(broker: Broker) -> None:
+async def test_bus_opens_and_leaves_while_the_alarm_lasts(broker: Broker, publishing: PublisherKind) -> None:
     before = asyncio.all_tasks()
     await broker.memory_alarm(on=True)
     async with asyncio.timeout(40):
-        async with RabbitBus(broker.url, "test") as bus:
+        async with RabbitBus(broker.url, "test", publisher=publishing) as bus:
             await bus.declare(STREAM)
             publisher = await bus.publisher()
             with pytest.raises(PublishFailed, match="timeout"):

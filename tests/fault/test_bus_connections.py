@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from shared.bus.base import StreamBusy
-from shared.bus.rabbit import RabbitBus
+from shared.bus.rabbit import PublisherKind, RabbitBus
 from shared.errors import BrokerUnavailable
 from shared.topology import MARKET, RAW, raw_key
 from tests.contract.bus_conformance import DEADLINE, STREAM, bodies, drain, envelopes, next_of, sent
@@ -15,8 +15,8 @@ from tests.support.eventually import eventually_async
 pytestmark = pytest.mark.fault
 
 
-async def test_closed_by_an_operator(broker: Broker) -> None:
-    async with RabbitBus(broker.url, "test") as bus:
+async def test_closed_by_an_operator(broker: Broker, publishing: PublisherKind) -> None:
+    async with RabbitBus(broker.url, "test", publisher=publishing) as bus:
         publisher = await bus.publisher()
         consumer = await bus.consume_raw()
         await consumer.add(STREAM)
@@ -81,8 +81,8 @@ async def test_connections_are_two_and_named(broker: Broker) -> None:
     assert [row[1] for row in mine] == ["10", "10"]
 
 
-async def test_market_is_transient_and_account_is_not(broker: Broker) -> None:
-    async with RabbitBus(broker.url, "test") as bus:
+async def test_market_is_transient_and_account_is_not(broker: Broker, publishing: PublisherKind) -> None:
+    async with RabbitBus(broker.url, "test", publisher=publishing) as bus:
         await bus.declare(STREAM)
         await sent(bus, STREAM, envelopes(4))
         publisher = await bus.publisher()

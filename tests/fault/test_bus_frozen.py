@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from shared.bus.rabbit import RabbitBus
+from shared.bus.rabbit import PublisherKind, RabbitBus
+from shared.bus.rabbit.plain import IN_FLIGHT
 from shared.errors import BrokerError, BrokerUnavailable, PublishFailed
 from shared.topology import MARKET, RAW, raw_key
 from tests.contract.bus_conformance import DEADLINE, STREAM, bodies, drain, envelopes, next_of, sent
@@ -21,8 +22,8 @@ SLACK = 5.0
 
 
 @pytest.fixture
-async def bus(broker: Broker) -> AsyncIterator[RabbitBus]:
-    async with RabbitBus(broker.url, "test") as bus:
+async def bus(broker: Broker, publishing: PublisherKind) -> AsyncIterator[RabbitBus]:
+    async with RabbitBus(broker.url, "test", publisher=publishing) as bus:
         await bus.declare(STREAM)
         yield bus
 
@@ -109,6 +110,26 @@ async def test_returned_after_the_deadline_does_not_harm_the_channel(broker: Bro
         await publisher.publish(RAW, raw_key(STREAM), body, deadline_s=DEADLINE)
 
 
+async def test_plain_publisher_has_a_bounded_number_under_way_and_gets_every_permit_back(broker: Broker) -> None:
+    async with RabbitBus(broker.url, "test", publisher="plain") as bus:
+        await bus.declare(STREAM)
+        publisher = await bus.publisher()
+        await publisher.publish(RAW, raw_key(STREAM), b"before", deadline_s=DEADLINE)
+        many = [(raw_key(STREAM), body) for body in envelopes(3 * IN_FLIGHT)]
+        before = len(asyncio.all_tasks())
+        await broker.freeze()
+        batches = [asyncio.create_task(publisher.publish_batch(RAW, many, deadline_s=60)) for _ in range(3)]
+        await eventually(lambda: len(asyncio.all_tasks()) >= before + IN_FLIGHT)
+        assert len(asyncio.all_tasks()) <= before + IN_FLIGHT + len(batches)
+        for batch in batches:
+            batch.cancel()
+        outcomes = await asyncio.gather(*batches, return_exceptions=True)
+        broker.thaw()
+        assert {type(outcome) for outcome in outcomes} == {asyncio.CancelledError}
+        await eventually(lambda: len(asyncio.all_tasks()) <= before)
+        await publisher.publish_batch(RAW, many, deadline_s=DEADLINE)
+
+
 async def test_leaving_takes_a_bounded_time_and_leaves_nothing(broker: Broker) -> None:
     before = asyncio.all_tasks()
     async with asyncio.timeout(40):
@@ -123,9 +144,9 @@ async def test_leaving_takes_a_bounded_time_and_leaves_nothing(broker: Broker) -
 
 
 @pytest.fixture
-def impatient(broker: Broker) -> Callable[[], RabbitBus]:
+def impatient(broker: Broker, publishing: PublisherKind) -> Callable[[], RabbitBus]:
     def make() -> RabbitBus:
-        return RabbitBus(f"{broker.url}?heartbeat=1", "test")
+        return RabbitBus(f"{broker.url}?heartbeat=1", "test", publisher=publishing)
 
     return make
 

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from shared.bus.base import Publisher, RawConsumer
-from shared.bus.rabbit import RabbitBus
+from shared.bus.rabbit import PublisherKind, RabbitBus
 from shared.errors import BrokerError, BrokerUnavailable, PublishFailed
 from shared.topology import CONTROL, MARKET, RAW, raw_key
 from tests.contract.bus_conformance import ACCOUNT, DEADLINE, STREAM, bodies, drain, envelopes, next_of, sent
@@ -45,13 +45,13 @@ async def drain_until_it_breaks(consumer: RawConsumer, seen: list[bytes]) -> Non
         return
 
 
-async def test_nothing_confirmed_is_lost_and_nobody_hangs(broker: Broker) -> None:
-    async with RabbitBus(broker.url, "test") as bus:
+async def test_nothing_confirmed_is_lost_and_nobody_hangs(broker: Broker, publishing: PublisherKind) -> None:
+    async with RabbitBus(broker.url, "test", publisher=publishing) as bus:
         await bus.declare(ACCOUNT)
     # RabbitMQ 3.10 keeps a new quorum queue's place in memory at first; killed then, it forgets the queue's log.
     await broker.stop()
     await broker.start()
-    async with RabbitBus(broker.url, "test") as bus:
+    async with RabbitBus(broker.url, "test", publisher=publishing) as bus:
         publisher = await bus.publisher()
         consumer = await bus.consume_raw()
         await consumer.add(ACCOUNT)
@@ -79,8 +79,8 @@ async def test_nothing_confirmed_is_lost_and_nobody_hangs(broker: Broker) -> Non
         assert [body for body in fresh if body in acked] == [body for body in acked if body in fresh]
 
 
-async def test_without_a_broker_everything_fails_fast(broker: Broker) -> None:
-    async with RabbitBus(broker.url, "test") as bus:
+async def test_without_a_broker_everything_fails_fast(broker: Broker, publishing: PublisherKind) -> None:
+    async with RabbitBus(broker.url, "test", publisher=publishing) as bus:
         await bus.declare(STREAM)
         publisher = await bus.publisher()
         await sent(bus, STREAM, envelopes(1))
@@ -176,8 +176,8 @@ async def test_broker_that_goes_while_one_leaves_does_not_hold_one_up(broker: Br
             await consumer.receive(1)
 
 
-async def test_doubt_is_told_from_refusal(broker: Broker) -> None:
-    async with RabbitBus(broker.url, "test") as bus:
+async def test_doubt_is_told_from_refusal(broker: Broker, publishing: PublisherKind) -> None:
+    async with RabbitBus(broker.url, "test", publisher=publishing) as bus:
         await bus.declare(STREAM)
         publisher = await bus.publisher()
         await publisher.publish(RAW, raw_key(STREAM), b"x", deadline_s=DEADLINE)

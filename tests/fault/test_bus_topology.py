@@ -7,7 +7,7 @@ import aio_pika
 import pytest
 from aio_pika.abc import AbstractChannel
 
-from shared.bus.rabbit import RabbitBus
+from shared.bus.rabbit import PublisherKind, RabbitBus
 from shared.errors import BrokerUnavailable, TopologyMismatch
 from shared.topology import MARKET, RAW, QueueLimits, raw_key
 from tests.contract.bus_conformance import ACCOUNT, DEADLINE, STREAM, bodies, drain, envelopes, next_of, sent
@@ -59,8 +59,10 @@ async def test_queue_of_another_kind_is_a_mismatch(rabbit_url: str, operator: Ab
             await bus.declare(STREAM)
 
 
-async def test_deleted_exchange_is_made_again(rabbit_url: str, operator: AbstractChannel) -> None:
-    async with RabbitBus(rabbit_url, "test") as bus:
+async def test_deleted_exchange_is_made_again(
+    rabbit_url: str, operator: AbstractChannel, publishing: PublisherKind
+) -> None:
+    async with RabbitBus(rabbit_url, "test", publisher=publishing) as bus:
         publisher, bystander = await bus.publisher(), await bus.publisher()
         consumer = await bus.consume_raw()
         await consumer.add(STREAM)

@@ -11,6 +11,8 @@ from shared.settings import Settings
 from shared.telemetry.bundle import Telemetry
 from tests.support.rabbit import ensure_server
 
+pytestmark = pytest.mark.integration
+
 
 def run(*arguments: str) -> int:
     parser = argparse.ArgumentParser()
@@ -18,7 +20,6 @@ def run(*arguments: str) -> int:
     return publish.run(parser.parse_args(arguments), Settings(), Telemetry())
 
 
-@pytest.mark.integration
 def test_both_publishers_are_measured_in_every_shape(capsys: pytest.CaptureFixture[str]) -> None:
     ensure_server()
     assert run("--rounds", "1", "--count", "20", "--json") == 0

@@ -332,3 +332,13 @@ async def test_a_book_that_does_not_move_is_seeded_all_the_same(exchange: str) -
         async with running(exchange, [target], fast(**PATIENT)) as one:
             await eventually(lambda: [reply for reply in one.raw.replies() if "depth" in reply.url], "a snapshot comes")
             assert one.raw.data() == []
+
+
+async def test_a_stream_begins_anew_above_the_epoch_that_a_normalizer_knows() -> None:
+    """Its own clock may have been set back, or another process was ahead."""
+    async with spot("bybit", Feed.TRADE) as (_, one):
+        await one.connected()
+        (name,) = one.ingest.streams
+        known = one.raw.epochs(name)[-1] + 3_600_000
+        await one.ask(name, "epoch", str(known))
+        await eventually(lambda: one.raw.epochs(name)[-1] > known, "a higher epoch begins")

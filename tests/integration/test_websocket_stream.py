@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from shared.errors import StreamClosed
-from shared.transport.websocket import MAX_FRAGMENTS, WebSocketStream
+from shared.transport.websocket import MAX_FRAGMENTS, READ_BYTES, WebSocketStream
 from tests.support.eventually import eventually
 from tests.support.venue_server import Conversation, VenueServer
 
@@ -123,6 +123,34 @@ async def test_a_close_frame_on_a_connection_that_stays_open_ends_it() -> None:
         socket.listen(lambda _data, _binary: None)
         why = await ended(socket)
     assert why.code == 1001
+
+
+async def test_a_backlog_lets_others_have_their_turn() -> None:
+    """However much waits in the socket, one turn of the loop handles no more than one read."""
+    frame, count = b"\x82\x78" + bytes(0x78), 20_000
+
+    async def script(one: Conversation) -> None:
+        await one.receive()
+        one.raw(frame * count)
+        await one.until_gone()
+
+    turns = [0]
+
+    async def take_turns() -> None:
+        while sum(turns) < count * len(frame):
+            turns.append(0)
+            await asyncio.sleep(0)
+
+    def sink(data: bytes, binary: bool) -> None:  # noqa: FBT001 - the shape of MessageSink
+        assert binary
+        turns[-1] += len(data) + 2
+
+    async with VenueServer(script) as server, stream(server.websocket) as socket:
+        socket.listen(sink)
+        await socket.send("{}")
+        async with asyncio.timeout(10):
+            await take_turns()
+    assert 0 < max(turns) <= READ_BYTES + len(frame)
 
 
 @pytest.mark.parametrize("size", [5_000_000, 8 * MEBIBYTE])

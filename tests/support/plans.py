@@ -31,6 +31,7 @@ class QuickBybit(BybitAdapter):
     """Bybit with a heartbeat every 100 ms and connections that live ``age`` seconds."""
 
     def __init__(self, age: float | None = None) -> None:
+        super().__init__()
         self._age = age
 
     def heartbeat(self, product: str) -> Heartbeat | None:

@@ -29,6 +29,9 @@ __all__ = ["BinanceAdapter"]
 class BinanceAdapter:
     """Binance spot and USD-M futures, public market data. See :class:`shared.exchanges.base.Adapter`."""
 
+    def __init__(self) -> None:
+        self._routes: dict[bytes, Route] = {}
+
     @property
     def name(self) -> str:
         """``binance``."""
@@ -84,7 +87,7 @@ class BinanceAdapter:
 
     def classify(self, product: str, data: bytes, binary: bool) -> Route:  # noqa: ARG002, FBT001 - as above
         """By the first bytes of a frame."""
-        return classify(data)
+        return classify(data, self._routes)
 
     def seed(self, plan: StreamPlan, subscription: Subscription) -> Sequence[Action]:
         """A REST snapshot for a book, now that its updates flow."""

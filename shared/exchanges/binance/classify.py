@@ -27,11 +27,28 @@ _ANSWER: Final = Route(FrameClass.HEARTBEAT, detail="answer")
 _INLINE_BOOK: Final = Route(FrameClass.DATA, Feed.BOOK)
 _CONTROL_HEADS: Final = (b'{"result":', b'{"id":', b'{"code":', b'{"error":', b'{"msg":')
 
+_TOPIC_AT: Final = len(STREAM_HEAD)
+_MOST_ROUTES: Final = 16_384
 
-def classify(data: bytes) -> Route:
-    """The route of a frame; never raises. Both products' frames begin alike."""
-    if data.startswith(STREAM_HEAD):
-        return _of_topic(topic_name(data))
+
+def classify(data: bytes, routes: dict[bytes, Route]) -> Route:
+    """The route of a frame; never raises. Both products' frames begin alike.
+
+    ``routes`` remembers those of ``/stream`` sockets by the frame's bytes up to the quote behind the topic.
+    """
+    begin = data[: data.find(b'"', _TOPIC_AT) + 1]
+    route = routes.get(begin)
+    if route is None:
+        if not data.startswith(STREAM_HEAD):
+            return _of_event(data)
+        route = _of_topic(topic_name(data))
+        if route is not DATA and len(routes) < _MOST_ROUTES:
+            routes[begin] = route
+    return route
+
+
+def _of_event(data: bytes) -> Route:
+    """What comes without the name of a topic: on a ``/ws`` socket everything, on another what is no event."""
     if data.startswith(EVENT_HEAD):
         name = event_name(data)
         if name == SHUTDOWN:

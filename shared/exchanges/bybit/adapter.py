@@ -31,10 +31,17 @@ from shared.instruments import Instrument, InstrumentTable
 __all__ = ["ADAPTER", "BybitAdapter"]
 
 _BEAT: Final = Route(FrameClass.HEARTBEAT)
+_TOPIC_AT: Final = 10
+"""Behind ``{"topic":"``."""
+_MOST_ROUTES: Final = 16_384
 
 
 class BybitAdapter:
     """See :class:`shared.exchanges.base.Adapter`."""
+
+    def __init__(self) -> None:
+        self._routes: dict[str, dict[bytes, Route]] = {product: {} for product in ENDPOINTS}
+        """By product and the frame's bytes up to the quote behind a leading topic."""
 
     @property
     def name(self) -> str:
@@ -91,9 +98,17 @@ class BybitAdapter:
 
     def classify(self, product: str, data: bytes, binary: bool) -> Route:  # noqa: ARG002, FBT001 - every frame is text
         """By the topic at the front; what has none there is decoded as far as it takes."""
+        routes = self._routes[product]
+        begin = data[: data.find(b'"', _TOPIC_AT) + 1]
+        route = routes.get(begin)
+        if route is not None:
+            return route
         name = leading_topic(data)
         if name is not None:
-            return _route(product, name)
+            route = _route(product, name)
+            if route is not DATA and len(routes) < _MOST_ROUTES:
+                routes[begin] = route
+            return route
         try:
             head = decode(FRAME_HEAD, data)
         except ParseError:

@@ -31,6 +31,9 @@ __all__ = ["Mexc"]
 class Mexc:
     """Spot (protobuf) and futures (JSON)."""
 
+    def __init__(self) -> None:
+        self._spot_routes: dict[bytes, Route] = {}
+
     @property
     def name(self) -> str:
         """``mexc``."""
@@ -88,7 +91,7 @@ class Mexc:
 
     def classify(self, product: str, data: bytes, binary: bool) -> Route:  # noqa: FBT001 - as the protocol has it
         """What a frame is, from its beginning."""
-        return classify_spot(data, binary=binary) if product == SPOT else classify_futures(data)
+        return classify_spot(data, self._spot_routes, binary=binary) if product == SPOT else classify_futures(data)
 
     def seed(self, plan: StreamPlan, subscription: Subscription) -> Sequence[Action]:
         """The REST snapshot of a book."""

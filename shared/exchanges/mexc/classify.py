@@ -15,6 +15,9 @@ _HEARTBEAT: Final = Route(FrameClass.HEARTBEAT)
 _ROUTES: Final = 8_192
 """Channels remembered, more than a process has topics."""
 
+_CHANNEL_AT: Final = 2
+"""Behind the field's tag and its length, one byte each."""
+
 _TOPIC: Final = "spot@"
 _ACCEPTED: Final = "Subscribed successful! ["
 _REJECTED: Final = "Not Subscribed successfully! ["
@@ -27,16 +30,26 @@ _LONGEST: Final = 64
 """Bytes of a channel or symbol that are worth remembering."""
 
 
-def classify_spot(data: bytes, *, binary: bool) -> Route:
-    """Text is an answer; a binary frame names its channel in field 1, mostly the first."""
+def classify_spot(data: bytes, routes: dict[bytes, Route], *, binary: bool) -> Route:
+    """Text is an answer; a binary frame names its channel in field 1, mostly the first.
+
+    ``routes`` remembers those by the frame's bytes up to the end of a leading channel.
+    """
+    begin = data[: _CHANNEL_AT + data[1]] if binary and len(data) > _CHANNEL_AT else b""
+    known = routes.get(begin)
+    if known is not None:
+        return known
     if data[:1] == b"{":
         return _spot_answer(data)
     if not binary:
         return DATA
     at = data.find(b"spot@")
-    while at >= 2:
+    while at >= _CHANNEL_AT:
         if data[at - 2] == 0x0A and data[at - 1] < 0x80:
-            return _spot_route(data[at : at + data[at - 1]])
+            route = _spot_route(data[at : at + data[at - 1]])
+            if at == _CHANNEL_AT and route is not DATA and len(routes) < _ROUTES:
+                routes[begin] = route
+            return route
         at = data.find(b"spot@", at + 1)  # an event type, not the channel
     return DATA
 

@@ -16,7 +16,7 @@ from shared.envelope import (
     SubscriptionRejected,
     SubscriptionSilent,
 )
-from shared.exchanges.base import Output
+from shared.exchanges.base import Output, Resync
 from shared.instruments import InstrumentTable
 from shared.messages import StreamStatus
 from shared.normalizing import Outcome, Progress, StreamNormalizer
@@ -333,3 +333,13 @@ def test_envelopes_give_what_their_frames_give() -> None:
         ]
         assert progress.repeated == sum(outcome.repeated for outcome in outcomes) > 0
         assert normalizer.lost == single.lost > 0
+
+
+def test_a_new_life_of_an_older_epoch_is_asked_to_begin_above_the_known_one() -> None:
+    """An ingest whose clock was set back would be taken for a repetition, for as long as the clock was behind."""
+    stream = Stream()
+    stream.begin(None, None, epoch=500)
+    output = stream.begin(None, None, epoch=400)
+    assert said(output) == []
+    assert output.resyncs == [Resync("epoch", "500", "older_epoch")]
+    assert stream.begin(None, None, epoch=501).resyncs == []

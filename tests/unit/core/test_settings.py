@@ -229,6 +229,7 @@ def test_simulator_address(address: str) -> None:
         ("broker = 3", "broker"),
         ('[broker]\nurl = "amqp://u:p@[h/"', "broker.url"),
         ("[broker]\npublish_deadline_s = inf", "broker.publish_deadline_s"),
+        ('[broker]\npublisher = "quick"', "broker.publisher"),
         ('[exchanges.bybit.products.spot]\nfeeds = ["funding"]', "exchanges.bybit.products.spot.feeds"),
         ("[exchanges.nowhere]\nenabled = true\n[ingest]\npermits = 0", "exchanges.nowhere"),
     ],

@@ -225,9 +225,12 @@ class Unreliable:
 
     async def publish_batch(self, exchange: str, messages: Sequence[tuple[str, bytes]], *, deadline_s: float) -> None:
         if exchange == MARKET and self.failures:
-            # In doubt: the first half is in the bus all the same.
-            await self._inner.publish_batch(exchange, messages[: len(messages) // 2], deadline_s=deadline_s)
-            raise self.failures.pop(0)
+            # In doubt: the first half is in the bus all the same. A nack: all queues but one have everything.
+            failure = self.failures.pop(0)
+            nacked = isinstance(failure, PublishFailed) and failure.reason == "nacked"
+            there = len(messages) if nacked else len(messages) // 2
+            await self._inner.publish_batch(exchange, messages[:there], deadline_s=deadline_s)
+            raise failure
         await self._inner.publish_batch(exchange, messages, deadline_s=deadline_s)
 
 
@@ -275,10 +278,18 @@ async def test_what_was_not_confirmed_is_published_again(reason: str) -> None:
 
 async def test_what_can_not_be_published_comes_again_to_the_next_session() -> None:
     """Its state is gone, its frames are not; every one of them is accounted for."""
-    seen, plane = await unreliable([PublishFailed("nacked", "test")] * 2 + [BrokerUnavailable("test")])
+    seen, plane = await unreliable([PublishFailed("timeout", "test")] * 2 + [BrokerUnavailable("test")])
     assert seen[2:] == WANTED
     assert plane.frames("returned") > 0
     assert plane.conserved()
+
+
+async def test_a_consumer_whose_queue_refuses_does_not_hold_up_the_others() -> None:
+    """The broker nacks what one queue would not take; all other queues have it."""
+    seen, plane = await unreliable([PublishFailed("nacked", "test")] * 4)
+    assert seen[2:] == WANTED
+    assert plane.frames("returned") == 0
+
 
 
 async def test_a_defect_ends_the_session_not_the_process() -> None:
