@@ -58,6 +58,7 @@ BENCH := $(PY) -m services.cli bench
 bench: $(DEV) ## every benchmark, results in bench/results (minutes; they report, they don't judge)
 	@mkdir -p bench/results
 	$(BENCH) parse --json $(ARGS) | tee bench/results/parse.txt
+	$(BENCH) publish --json $(ARGS) | tee bench/results/publish.txt
 	$(BENCH) pipeline --json $(ARGS) | tee bench/results/pipeline.txt
 	$(BENCH) latency --json $(ARGS) | tee bench/results/latency.txt
 	$(BENCH) journey --json --out bench/results $(ARGS) | tee bench/results/journey.txt

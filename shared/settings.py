@@ -58,6 +58,7 @@ class BrokerSettings(_Section):
 
     url: SecretStr = SecretStr("amqp://guest:guest@127.0.0.1:5672/")
     publish_deadline_s: Annotated[float, Field(gt=0)] = 5.0
+    publisher: Literal["lean", "plain"] = "lean"
     firehose: bool = False
 
     @field_validator("url")
@@ -227,10 +228,13 @@ def _amqp_url() -> str | None:
     if not name:
         return None
     try:
-        return Path(name).read_text(encoding="utf-8").strip()
+        url = Path(name).read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "is no UTF-8"
         raise SettingsError([("AMQP_URL_FILE", f"{name} cannot be read: {reason}")]) from None
+    if not url:
+        raise SettingsError([("AMQP_URL_FILE", f"{name} is empty")])
+    return url
 
 
 def _read(path: Path | None) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""``python -m services.bench parse|pipeline|latency|journey``: the benchmarks without the command line's logs."""
+"""``python -m services.bench NAME``: the benchmarks without the command line's logs."""
 
 import argparse
 import sys

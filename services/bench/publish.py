@@ -13,9 +13,10 @@ from msgspec import json
 from services.bench.measuring.broker import broker
 from services.cli.errors import positive
 from shared.bus.base import Publisher
+from shared.control import StreamInfo
 from shared.settings import Settings
 from shared.telemetry.bundle import Telemetry
-from shared.topology import MARKET
+from shared.topology import RAW, raw_key
 
 if TYPE_CHECKING:
     from shared.bus.rabbit import PublisherKind
@@ -23,7 +24,9 @@ if TYPE_CHECKING:
 __all__ = ["HELP", "SHAPES", "Result", "Shape", "add_arguments", "run", "table"]
 
 HELP: Final = "CPU per published and confirmed message: the lean publisher beside the plain one (aio-pika)"
-KEYS: Final = tuple(f"trade.bybit.{base}/USDT:USDT" for base in ("BTC", "ETH", "SOL"))
+STREAM: Final = StreamInfo("bybit", "linear", "market", "bybit.linear.0")
+"""Its queue takes everything and drops its oldest; what no queue gets, RabbitMQ confirms one by one."""
+
 DEADLINE_S: Final = 60.0
 
 
@@ -108,10 +111,11 @@ async def _spent(url: str, kind: "PublisherKind", shape: Shape, count: int, body
     from shared.bus.rabbit import RabbitBus
 
     calls = -(-count // (shape.at_once * shape.batch))
-    batch = [(KEYS[number % len(KEYS)], body) for number in range(shape.batch)]
+    batch = [(raw_key(STREAM), body)] * shape.batch
     async with RabbitBus(url, "bench publish", publisher=kind) as bus:
+        await bus.declare(STREAM)
         publisher = await bus.publisher()
-        await publisher.publish(MARKET, KEYS[0], body, deadline_s=DEADLINE_S)  # opens the channel
+        await publisher.publish_batch(RAW, batch, deadline_s=DEADLINE_S)  # opens the channel
         cpu, wall = process_time_ns(), perf_counter_ns()
         async with asyncio.TaskGroup() as group:
             for _ in range(shape.at_once):
@@ -122,7 +126,7 @@ async def _spent(url: str, kind: "PublisherKind", shape: Shape, count: int, body
 
 async def _publish(publisher: Publisher, batch: Sequence[tuple[str, bytes]], calls: int) -> None:
     for _ in range(calls):
-        await publisher.publish_batch(MARKET, batch, deadline_s=DEADLINE_S)
+        await publisher.publish_batch(RAW, batch, deadline_s=DEADLINE_S)
 
 
 def _result(shape: Shape, rounds: Sequence[tuple[Spent, Spent]]) -> Result:

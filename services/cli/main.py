@@ -23,7 +23,13 @@ FAILED: Final = 1
 UNUSABLE: Final = 2
 INTERRUPTED: Final = 130
 
-LIBRARIES: Final = {"uvicorn": "WARNING", "aio_pika": "ERROR", "aio_pika.tools": "CRITICAL", "websockets": "WARNING"}
+LIBRARIES: Final = {
+    "uvicorn": "WARNING",
+    "aio_pika": "ERROR",
+    "aio_pika.tools": "CRITICAL",
+    "aiormq.base": "CRITICAL",
+    "websockets": "WARNING",
+}
 """Loggers that tell in many lines what Tidegate's own events tell in one."""
 
 
@@ -61,7 +67,7 @@ COMMANDS: Final = {
     "replay": Command("a capture file through the normalizer", "tapping", "add_replay", "run_replay"),
     "tap": Command("canonical messages live from the broker", "tapping", "add_tap", "run_tap"),
     "check": Command("settings, broker, topology: what is wrong and where", "checking"),
-    "bench": Command("benchmarks: parse, pipeline, latency, journey", "benching"),
+    "bench": Command("benchmarks: parse, executor, publish, pipeline, latency, journey", "benching"),
 }
 WITHOUT_SETTINGS: Final = frozenset({"normalize"})
 

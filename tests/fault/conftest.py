@@ -4,8 +4,16 @@ from collections.abc import Iterator
 
 import pytest
 
+from shared.bus.rabbit import PublisherKind
 from tests.fault.broker import Broker
 from tests.support.rabbit import RabbitNode, VirtualHosts
+
+
+@pytest.fixture(params=["lean", "plain"])
+def publishing(request: pytest.FixtureRequest) -> PublisherKind:
+    """Each of the two publishers."""
+    kind: PublisherKind = request.param
+    return kind
 
 
 @pytest.fixture(scope="module")

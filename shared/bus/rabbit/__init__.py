@@ -10,6 +10,7 @@ Who does what, and why (measured with FastStream 0.7.8, aio-pika 10.2, aiormq 7.
   publisher ignores its timeout and takes an unroutable message for a published one; its channels and aio-pika's robust
   ones hide when they died. A batch is written as a whole, which costs an eighth of as many publishes, and leaves few
   frames waiting that a channel error could overtake (with ten, it mostly ends the connection: 504 CHANNEL_ERROR).
+- ``plain``: aio-pika's own publishing, for those who would rather have that; ``publishing``: what both have alike.
 - ``consumer``: one plain channel per stream, exclusive; dies with its connection, since what comes back by itself
   after a reconnect would be a second consumer next to its successor.
 - ``subscriber``: control traffic and taps, on a queue that is made anew whenever the connection is.
@@ -19,6 +20,6 @@ Who does what, and why (measured with FastStream 0.7.8, aio-pika 10.2, aiormq 7.
 Importing any of this imports FastStream (0.9 s).
 """
 
-from shared.bus.rabbit.bus import RabbitBus
+from shared.bus.rabbit.bus import PublisherKind, RabbitBus
 
-__all__ = ["RabbitBus"]
+__all__ = ["PublisherKind", "RabbitBus"]

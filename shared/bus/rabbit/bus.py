@@ -2,18 +2,23 @@
 
 from collections.abc import Sequence
 from types import TracebackType
-from typing import Final, Self
+from typing import Final, Literal, Self
 from weakref import WeakSet
 
 from shared.bus.rabbit.consumer import RabbitRawConsumer
 from shared.bus.rabbit.link import Link, LinkBroker
-from shared.bus.rabbit.publisher import RabbitPublisher
+from shared.bus.rabbit.plain import PlainPublisher
+from shared.bus.rabbit.publisher import LeanPublisher
+from shared.bus.rabbit.publishing import RabbitPublisher
 from shared.bus.rabbit.subscriber import RabbitSubscriber
 from shared.bus.rabbit.topology import Topology
 from shared.control import StreamInfo
 from shared.topology import QueueLimits
 
-__all__ = ["RabbitBus"]
+__all__ = ["PublisherKind", "RabbitBus"]
+
+PublisherKind = Literal["lean", "plain"]
+"""How it publishes: with frames of its own making, or as aio-pika does."""
 
 PREFETCH: Final = 32
 """Envelopes per stream that are handed out and not acknowledged; each may hold 200 frames."""
@@ -26,9 +31,18 @@ class RabbitBus:
     of the queues it declares; everyone on the same broker has to have the same.
     """
 
-    def __init__(self, url: str, name: str, limits: QueueLimits | None = None, *, prefetch: int = PREFETCH) -> None:
+    def __init__(
+        self,
+        url: str,
+        name: str,
+        limits: QueueLimits | None = None,
+        *,
+        prefetch: int = PREFETCH,
+        publisher: PublisherKind = "lean",
+    ) -> None:
         self._limits = limits or QueueLimits()
         self._prefetch = prefetch
+        self._publisher = PlainPublisher if publisher == "plain" else LeanPublisher
         self._publishing = Link(url, f"{name} publish")
         self._consuming = Link(url, f"{name} consume")
         self._topology = Topology(self._consuming, self._limits)
@@ -78,7 +92,7 @@ class RabbitBus:
 
     async def publisher(self) -> RabbitPublisher:
         """See ``Bus.publisher``; its channel is opened by the first publish."""
-        return RabbitPublisher(self._publishing, self._topology)
+        return self._publisher(self._publishing, self._topology)
 
     async def consume_raw(self) -> RabbitRawConsumer:
         """See ``Bus.consume_raw``."""

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, cast
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
+from aio_pika import Channel
 from faststream.rabbit import RabbitBroker
 
 from shared.bus.rabbit.blocked import BlockedReasons
@@ -15,6 +16,7 @@ from shared.errors import BrokerUnavailable
 if TYPE_CHECKING:
     import aiormq
     from aio_pika import RobustConnection
+    from aio_pika.abc import AbstractChannel
     from aiormq.abc import AbstractConnection
 
 __all__ = ["Link", "LinkBroker", "close_channel"]
@@ -99,6 +101,15 @@ class Link:
             )
         return cast("aiormq.Channel", channel)
 
+    async def pika_channel(self) -> Channel:
+        """The same with confirms and as aio-pika's own; waits for as long as the connection is blocked."""
+        connection = self._connection
+        if connection is None or not self.connected:
+            raise BrokerUnavailable(f"no connection to {self.where}")
+        with translate_errors(f"open a channel to {self.where}"):
+            channel = Channel(connection, publisher_confirms=True, on_return_raises=True)
+            return await detached(_initialized(channel), close_channel)
+
     def _underlay(self) -> "AbstractConnection | None":
         if self._connection is None or not self._connection.connected.is_set():
             return None
@@ -106,10 +117,15 @@ class Link:
         return None if transport is None else transport.connection
 
 
-async def close_channel(channel: "aiormq.abc.AbstractChannel") -> None:
+async def close_channel(channel: "aiormq.abc.AbstractChannel | AbstractChannel") -> None:
     """Close a channel, in bounded time; one that is closed already, or cannot be, is left alone."""
     if not channel.is_closed:
         await _in_time(channel.close())
+
+
+async def _initialized(channel: Channel) -> Channel:
+    await channel.initialize()
+    return channel
 
 
 async def _in_time(closing: Any) -> None:  # noqa: ANN401 - a coroutine of no interest

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from shared.topology import ACCOUNT, CONTROL, FIREHOSE, MARKET, QUARANTINE, RAW
 
-__all__ = ["Outgoing", "is_persistent", "marshal"]
+__all__ = ["CONTENT_TYPES", "Outgoing", "is_persistent", "marshal"]
 
 _FRAME: Final = Struct(">BHI")
 _METHOD: Final = Struct(">BHIHHH")  # frame header; class 60, method 40, reserved
@@ -19,7 +19,7 @@ _DELIVERY_MODE: Final = 1 << 12
 _MESSAGE_ID: Final = 1 << 7
 _ROUND: Final = 8  # bytes of a frame around its payload
 
-_CONTENT_TYPES: Final = {
+CONTENT_TYPES: Final = {
     RAW: b"application/msgpack",
     QUARANTINE: b"application/msgpack",
     MARKET: b"application/json",
@@ -27,6 +27,7 @@ _CONTENT_TYPES: Final = {
     FIREHOSE: b"application/json",
     CONTROL: b"application/json",
 }
+"""By AMQP exchange."""
 
 
 class Outgoing(NamedTuple):
@@ -66,7 +67,7 @@ def marshal(message: Outgoing, channel: int, frame_max: int) -> bytes:
 
 
 def _properties(exchange: str, persistent: bool, message_id: str | None) -> bytes:  # noqa: FBT001
-    content_type = _CONTENT_TYPES[exchange]
+    content_type = CONTENT_TYPES[exchange]
     mode = 2 if persistent else 1
     properties = b"%c%b%c" % (len(content_type), content_type, mode)
     if message_id is not None:
