@@ -291,7 +291,6 @@ async def test_a_consumer_whose_queue_refuses_does_not_hold_up_the_others() -> N
     assert plane.frames("returned") == 0
 
 
-
 async def test_a_defect_ends_the_session_not_the_process() -> None:
     seen, plane = await unreliable([ZeroDivisionError("a defect")])
     assert seen[2:] == WANTED
