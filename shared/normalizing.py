@@ -31,6 +31,9 @@ _BINARY: Final = 1
 
 _NO_ROUTES: Final = Routes({}, b'"', 0)
 
+_ASK_EPOCH_NS: Final = 10_000_000_000
+_ASK_EPOCH_MAX_NS: Final = 600_000_000_000
+
 _LOOK_EVERY: Final = 7
 """A mask: the clock is looked at after every eighth frame."""
 
@@ -79,6 +82,8 @@ class StreamNormalizer:
         self._epoch: int | None = None
         self._next = 0
         self._before: tuple[int | None, int] = (None, 0)
+        self._ask_epoch_at = 0
+        self._ask_epoch_ns = _ASK_EPOCH_NS
         self.lost = 0
         """Frames that never arrived, so far."""
 
@@ -162,7 +167,11 @@ class StreamNormalizer:
         """Handle one frame, whatever it is; False when it was handled before."""
         output.parts = 0
         if self._epoch is not None and (epoch < self._epoch or (epoch == self._epoch and number < self._next)):
-            if epoch < self._epoch and number == 0:  # a new life that its clock put behind an older one
+            if epoch < self._epoch and frame.ts_received >= self._ask_epoch_at:
+                # Somebody lives behind an epoch that a set clock or another process brought: it is to begin above it.
+                # Ever more seldom, should two of them fight over the stream.
+                self._ask_epoch_at = frame.ts_received + self._ask_epoch_ns
+                self._ask_epoch_ns = min(2 * self._ask_epoch_ns, _ASK_EPOCH_MAX_NS)
                 output.resyncs.append(Resync("epoch", str(self._epoch), "older_epoch"))
             return False
         origin = self._origin

@@ -342,4 +342,5 @@ def test_a_new_life_of_an_older_epoch_is_asked_to_begin_above_the_known_one() ->
     output = stream.begin(None, None, epoch=400)
     assert said(output) == []
     assert output.resyncs == [Resync("epoch", "500", "older_epoch")]
+    assert stream.send("trade BTCUSDT").resyncs == []
     assert stream.begin(None, None, epoch=501).resyncs == []
