@@ -7,6 +7,7 @@ from aiohttp import web
 
 from services.simulator.connection import Connection
 from services.simulator.faults import FAULTS, FaultError
+from services.simulator.ledger import KEPT_TRADE_IDS
 from services.simulator.topics import encode_json
 
 if TYPE_CHECKING:
@@ -77,7 +78,10 @@ class Control:
         return _json(book)
 
     async def sent(self, request: web.Request) -> web.Response:
-        """The ledger of one product: totals, per connection and topic, newest trade ids per topic."""
+        """The ledger of one product: totals, per connection and topic, and the trades of every topic."""
+        newest = request.query.get("newest", str(KEPT_TRADE_IDS))
+        if not newest.isdecimal() or int(newest) > KEPT_TRADE_IDS:
+            return _problem(400, f"newest must be from 0 to {KEPT_TRADE_IDS}; received {newest!r}")
         key = (request.match_info["exchange"], request.match_info["product"])
         hub = self._simulator.hub
         ledger = hub.ledgers.get(key)
@@ -87,7 +91,8 @@ class Control:
         body = {
             "feeds": ledger.frames,
             "connections": [_connection(one) for one in hub.connections.values() if one.venue is venue],
-            "trade_ids": {topic: [*ids] for topic, ids in ledger.trade_ids.items()},
+            "trades": {topic: {"symbol": log.symbol, "sent": log.sent} for topic, log in ledger.trades.items()},
+            "trade_ids": {topic: log.newest(int(newest)) for topic, log in ledger.trades.items()},
         }
         return _json(body)
 

@@ -2,16 +2,39 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, Protocol
 
-from services.simulator.topics import Topic
-
-__all__ = ["FAULTS", "Fault", "FaultBoard", "FaultError", "FaultKind"]
+__all__ = ["FAULTS", "Fault", "FaultBoard", "FaultError", "FaultKind", "Subject"]
 
 MOST_ACTIVE = 1000
 MOST_COUNT = 100_000
 MOST_SECONDS = 86_400.0
 MOST_MEBIBYTES = 64
+MOST_OFFSET_MS = 86_400_000
+
+
+class Subject(Protocol):
+    """What a fault on frames is about: a topic of a market, or a message of an account."""
+
+    @property
+    def name(self) -> str:
+        """What is subscribed to."""
+        ...
+
+    @property
+    def symbol(self) -> str:
+        """The venue's id of the instrument; empty where there is none."""
+        ...
+
+    @property
+    def feed(self) -> str:
+        """The kind of data."""
+        ...
+
+    @property
+    def account(self) -> str:
+        """Whose it is; empty for what everybody may see."""
+        ...
 
 
 class FaultError(ValueError):
@@ -20,11 +43,15 @@ class FaultError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class FaultKind:
-    """``scope`` is where it strikes: frame, topic, connection, connect, request or rest; ``seconds`` its default."""
+    """``scope`` is where it strikes (frame, topic, connection, connect, request, rest, …); ``seconds`` its default.
+
+    ``private`` kinds are about accounts alone: about all of them where none is named.
+    """
 
     scope: str
     text: str
     seconds: float = 0.0
+    private: bool = False
 
 
 FAULTS: Mapping[str, FaultKind] = {
@@ -54,6 +81,15 @@ FAULTS: Mapping[str, FaultKind] = {
     "late_snapshot": FaultKind("rest", "book snapshots are taken at once and delivered after `seconds`", 3.0),
     "stale_snapshot": FaultKind("rest", "book snapshots are those of the moment the fault was asked for"),
     "rest_error": FaultKind("rest", "requests are answered with HTTP `status`"),
+    "drop_socket": FaultKind("message", "the socket is reset just before the message of a fill", private=True),
+    "reorder": FaultKind(
+        "message", "messages of orders leave after the fill that follows them, or after `seconds`", 1.0, private=True
+    ),
+    "refuse_auth": FaultKind("login", "the next `count` logins and signed requests are refused", private=True),
+    "expire_key": FaultKind("stream", "listen keys expire, and the streams that live by them", private=True),
+    "rest_slow": FaultKind("rest", "private answers are made at once and delivered after `seconds`", 3.0, private=True),
+    "rest_lag": FaultKind("rest", "private answers tell what was so `seconds` ago", 1.0, private=True),
+    "clock_offset": FaultKind("clock", "the venue's clock is `offset_ms` ahead of everybody's", private=True),
 }
 """Every kind, in the order of the table in the README."""
 
@@ -62,7 +98,9 @@ FAULTS: Mapping[str, FaultKind] = {
 class Fault:
     """One request. Empty ``exchange``, ``product``, ``symbol``, ``feed`` and ``topic`` match everything.
 
-    ``count`` is how often it happens (frames, connections or requests, whatever comes first).
+    ``count`` is how often it happens (frames, connections or requests, whatever comes first). Without ``account`` it
+    is about what everybody may see; with one (``*``: any) about that account's streams and requests alone, whose
+    ``topic`` over REST is the path.
     """
 
     kind: str
@@ -71,6 +109,7 @@ class Fault:
     symbol: str = ""
     feed: str = ""
     topic: str = ""
+    account: str = ""
     count: int = 1
     seconds: float = -1.0
     code: int = 1001
@@ -78,6 +117,7 @@ class Fault:
     size_mib: int = 4
     mode: str = "truncated"
     value: str = "NaN"
+    offset_ms: int = 0
 
     def __post_init__(self) -> None:
         if self.kind not in FAULTS:
@@ -86,6 +126,8 @@ class Fault:
             self.seconds = FAULTS[self.kind].seconds
         if self.kind == "gap" and not self.feed and not self.topic:
             self.feed = "book"
+        if abs(self.offset_ms) > MOST_OFFSET_MS:
+            raise FaultError(f"offset_ms must be from -{MOST_OFFSET_MS} to {MOST_OFFSET_MS}; received {self.offset_ms}")
         for name, most in (("count", MOST_COUNT), ("seconds", MOST_SECONDS), ("size_mib", MOST_MEBIBYTES)):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= most:
@@ -115,9 +157,20 @@ class Fault:
         """Whether it is meant for this product."""
         return self.exchange in ("", exchange) and self.product in ("", product)
 
-    def on(self, topic: Topic) -> bool:
+    def concerns(self, account: str) -> bool:
+        """Whether it is meant for this account; an empty name stands for what is nobody's."""
+        if not account:
+            return not self.account and not FAULTS[self.kind].private
+        return self.account in ("*", account) or (not self.account and FAULTS[self.kind].private)
+
+    def on(self, topic: Subject) -> bool:
         """Whether it is meant for this topic (its product matched already)."""
-        return self.symbol in ("", topic.symbol) and self.feed in ("", topic.feed) and self.topic in ("", topic.name)
+        return (
+            self.symbol in ("", topic.symbol)
+            and self.feed in ("", topic.feed)
+            and self.topic in ("", topic.name)
+            and self.concerns(topic.account)
+        )
 
 
 class FaultBoard:
@@ -151,18 +204,35 @@ class FaultBoard:
         self.done[kind] = self.done.get(kind, 0) + 1
 
     def take(
-        self, kind: str, exchange: str, product: str, topic: Topic | None = None, symbol: str = ""
+        self,
+        kind: str,
+        exchange: str,
+        product: str,
+        topic: Subject | None = None,
+        symbol: str = "",
+        *,
+        account: str = "",
+        path: str = "",
     ) -> Fault | None:
-        """The first waiting fault of this kind that fits, used once."""
+        """The first waiting fault of this kind that fits, used once.
+
+        Where there is no ``topic``, the ``account`` is whose request or connection it is, and ``path`` stands for a
+        topic's name.
+        """
         for fault in self._waiting:
             if fault.kind != kind or not fault.at(exchange, product):
                 continue
-            if (topic is None and fault.symbol in ("", symbol)) or (topic is not None and fault.on(topic)):
+            if topic is not None:
+                fits = fault.on(topic)
+            else:
+                fits = fault.symbol in ("", symbol) and fault.concerns(account)
+                fits = fits and (not path or fault.topic in ("", path))
+            if fits:
                 self._use(fault)
                 return fault
         return None
 
-    def strike(self, exchange: str, product: str, topic: Topic) -> Iterator[Fault]:
+    def strike(self, exchange: str, product: str, topic: Subject) -> Iterator[Fault]:
         """Every frame fault that fits a frame of this topic, each used once."""
         for fault in tuple(self._waiting):
             if fault.scope == "frame" and fault.at(exchange, product) and fault.on(topic):

@@ -4,12 +4,14 @@ import asyncio
 from collections.abc import Callable, Coroutine, Iterable
 from typing import Any
 
+from services.simulator.accounts.desk import Desk
 from services.simulator.connection import Connection
 from services.simulator.engine import Market
 from services.simulator.faults import FaultBoard
 from services.simulator.frames import frame
 from services.simulator.ledger import Ledger
 from services.simulator.session import Abort, Action, Close, Ping, Reply, Subscribe, Unsubscribe
+from services.simulator.settings import SimulatorSettings
 from services.simulator.strikes import Outgoing, struck
 from services.simulator.topics import Message, Topic
 from services.simulator.venues.base import Venue
@@ -40,10 +42,11 @@ class Channel:
 class Hub:
     """Everything that happens in one tick."""
 
-    def __init__(self, venues: dict[VenueKey, Venue], clock: Callable[[], int]) -> None:
+    def __init__(self, venues: dict[VenueKey, Venue], settings: SimulatorSettings, clock: Callable[[], int]) -> None:
         self.venues = venues
         self.clock = clock
         self.board = FaultBoard()
+        self.desk = Desk(venues, settings, self.board, clock, self._sent)
         self.ledgers: dict[VenueKey, Ledger] = {key: Ledger() for key in venues}
         self.connections: dict[int, Connection] = {}
         self._markets = [market for venue in venues.values() for market in venue.markets.values()]
@@ -86,6 +89,7 @@ class Hub:
         """One turn: markets, topics, sessions, sockets."""
         await self._step()
         now_ns = self.clock()
+        self.desk.tick(now_ns)
         await self._poll_due(now_ns)
         if now_ns >= self._sessions_due_ns:
             self._sessions_due_ns = now_ns + SESSION_TICK_NS
@@ -175,6 +179,7 @@ class Hub:
         for name in [*connection.topics]:
             self.unsubscribe(connection, name)
         self.connections.pop(connection.number, None)
+        self.desk.leave(connection)
         self.ledger(connection.venue).closed(connection.ended or "client")
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> None:
@@ -201,6 +206,9 @@ class Hub:
         if channel is not None:
             for message in messages:
                 self._deliver(channel, message, channel.listeners, now_ns)
+
+    def _sent(self, connection: Connection, feed: str, size: int) -> None:
+        self.ledger(connection.venue).sent(feed, 1, size)
 
     def _greeting(self, channel: Channel, now_ns: int) -> list[Message]:
         topic = channel.topic
@@ -234,7 +242,7 @@ class Hub:
             ledger.sent(topic.feed, taken, len(one.payload))
         ids = topic.trade_ids(message) if outgoing else []
         if ids:
-            ledger.traded(topic.name, ids)
+            ledger.traded(topic.name, topic.symbol, ids)
 
     def _write(self, topic: Topic, outgoing: Outgoing, listeners: list[Connection], now_ns: int) -> int:
         taken = 0

@@ -1,6 +1,7 @@
 """What can be traded here: integer ticks and lots inside, the venue's decimal text outside."""
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from decimal import Decimal
 from functools import cached_property
 
@@ -46,6 +47,16 @@ class Instrument:
     def is_spot(self) -> bool:
         """Whether it is no derivative."""
         return self.kind == "spot"
+
+    @cached_property
+    def unified_symbol(self) -> str:
+        """The name all venues share: ``BTC/USDT``, ``BTC/USDT:USDT``, ``BTC/USD:BTC``, ``BTC/USDT:USDT-270625``."""
+        pair = f"{self.base}/{self.quote}"
+        if self.is_spot:
+            return pair
+        if not self.delivery_ms:
+            return f"{pair}:{self.settle}"
+        return f"{pair}:{self.settle}-{datetime.fromtimestamp(self.delivery_ms // 1000, UTC):%y%m%d}"
 
     @cached_property
     def tick_units(self) -> int:

@@ -8,7 +8,9 @@ from services.simulator.faults import Fault, FaultError
 from services.simulator.frames import unfinished
 from services.simulator.hub import Hub
 from services.simulator.server import Server
+from services.simulator.session import Action
 from services.simulator.venues.bybit_topics import BookTopic
+from services.simulator.venues.private import PrivateSession
 
 __all__ = ["misbehave"]
 
@@ -25,6 +27,11 @@ def misbehave(hub: Hub, server: Server, fault: Fault) -> int:
         raise FaultError(f"code must be one of {sorted(CLOSE_CODES)}; received {fault.code}")
     if fault.kind in ("rest_error", "refuse") and not 400 <= fault.status <= 599:
         raise FaultError(f"status must be from 400 to 599; received {fault.status}")
+    if fault.kind == "clock_offset":
+        hub.board.counted(fault.kind)
+        return hub.desk.set_clock(fault)
+    if fault.kind == "expire_key":
+        return _expire(hub, fault)
     if fault.scope == "connection":
         return _on_connections(hub, fault)
     if fault.scope == "topic":
@@ -38,11 +45,16 @@ def misbehave(hub: Hub, server: Server, fault: Fault) -> int:
 def _matching(hub: Hub, fault: Fault) -> Iterator[Connection]:
     for connection in [*hub.connections.values()]:
         venue = connection.venue
+        session = connection.session
+        account = session.account if isinstance(session, PrivateSession) else None
+        if not fault.concerns(account.name if account is not None else ""):
+            continue
         if not fault.at(venue.exchange, venue.product) or connection.ended:
             continue
         topics = [venue.find(name) for name in connection.topics]
         narrow = fault.symbol or fault.feed or fault.topic
-        if not narrow or any(topic is not None and fault.on(topic) for topic in topics):
+        named = account is not None and fault.topic in connection.topics
+        if not narrow or named or any(topic is not None and fault.on(topic) for topic in topics):
             yield connection
 
 
@@ -66,6 +78,16 @@ def _on_connections(hub: Hub, fault: Fault) -> int:
                 connection.die()
             case _:
                 hub.spawn(_shut_down(hub, connection, fault.seconds))
+    return struck
+
+
+def _expire(hub: Hub, fault: Fault) -> int:
+    def perform(connection: Connection, actions: list[Action]) -> None:
+        hub.perform(connection, actions, hub.clock())
+
+    struck = hub.desk.expire(fault, perform)
+    for _ in range(struck):
+        hub.board.counted(fault.kind)
     return struck
 
 

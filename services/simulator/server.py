@@ -13,6 +13,7 @@ from services.simulator.session import Action, Reply, RestReply, Subscribe, Unsu
 from services.simulator.settings import SimulatorSettings
 from services.simulator.topics import Topic
 from services.simulator.venues.base import Venue
+from services.simulator.venues.private import HttpRequest, PrivateVenue
 
 if TYPE_CHECKING:
     from services.simulator.player import Player
@@ -49,8 +50,22 @@ class Server:
             return await self._websocket(request, venue, path)
         return await self._rest(request, venue, path)
 
+    async def _private(self, request: web.Request, private: PrivateVenue, venue: Venue, path: str) -> web.Response:
+        asked = HttpRequest(
+            request.method,
+            path,
+            request.raw_path.partition("?")[2],
+            {name.lower(): value for name, value in request.headers.items()},
+            (await request.read()).decode(errors="replace"),
+        )
+        return _response(await self.hub.desk.rest(private, venue, asked))
+
     async def _rest(self, request: web.Request, venue: Venue, path: str) -> web.Response:
+        private = self.hub.desk.serving(venue, path)
+        if private is not None:
+            return await self._private(request, private, venue, path)
         query = dict(request.query)
+        now_ns = self.hub.clock() + self.hub.desk.offset_ns(venue.exchange)
         where = (venue.exchange, venue.product)
         failed = self.board.take("rest_error", *where)
         if failed is not None:
@@ -58,25 +73,25 @@ class Server:
         if request.method != "GET":
             return web.Response(status=405, text="only GET is served")
         if venue.snapshot_path not in path:
-            return _response(venue.rest(path, query, self.hub.clock()))
+            return _response(venue.rest(path, query, now_ns))
         symbol = query.get("symbol") or path.rpartition("/")[2]
         reply = self.stale.get((*where, symbol))
         if reply is None or self.board.take("stale_snapshot", *where, symbol=symbol) is None:
-            reply = venue.rest(path, query, self.hub.clock())
+            reply = venue.rest(path, query, now_ns)
         late = self.board.take("late_snapshot", *where, symbol=symbol)
         if late is not None:
             await asyncio.sleep(late.seconds)
         return _response(reply)
 
     async def _websocket(self, request: web.Request, venue: Venue, path: str) -> web.StreamResponse:
-        refused = self.board.take("refuse", venue.exchange, venue.product)
-        if refused is not None:
-            return web.Response(status=refused.status, text="refused")
-        open_here = sum(one.venue is venue for one in self.hub.connections.values())
-        if open_here >= self.settings.connections:
-            return web.Response(status=403, text="too many connections")
         now_ns = self.hub.clock()
-        session = venue.session(path, request.query, self._knows(venue), now_ns)
+        anyone = "?" if self.hub.desk.leads(venue, path, request.query) else ""
+        refusal = self._refusal(venue, anyone)
+        if refusal is not None:
+            return refusal
+        knows = self._knows(venue)
+        session = self.hub.desk.session(venue, path, request.query, knows, now_ns)
+        session = session or venue.session(path, request.query, knows, now_ns)
         if session is None:
             return web.Response(status=404, text="no such WebSocket path")
         websocket = web.WebSocketResponse(
@@ -89,16 +104,27 @@ class Server:
             next(self._numbers), venue, session, websocket, request.transport, self.settings.write_limit, now_ns
         )
         self.hub.connections[connection.number] = connection
+        self.hub.desk.join(connection)
         self.hub.ledger(venue).connections_opened += 1
         try:
-            await self._converse(connection)
+            await self._converse(connection, anyone)
         finally:
             self.hub.leave(connection)
         return websocket
 
-    async def _converse(self, connection: Connection) -> None:
+    def _refusal(self, venue: Venue, account: str) -> web.Response | None:
+        """``account`` is a question mark on private paths: whose it will be is not known yet."""
+        refused = self.board.take("refuse", venue.exchange, venue.product, account=account)
+        if refused is not None:
+            return web.Response(status=refused.status, text="refused")
+        open_here = sum(one.venue is venue for one in self.hub.connections.values())
+        if open_here >= self.settings.connections:
+            return web.Response(status=403, text="too many connections")
+        return None
+
+    async def _converse(self, connection: Connection, account: str) -> None:
         venue = connection.venue
-        dropped = self.board.take("accept_then_close", venue.exchange, venue.product)
+        dropped = self.board.take("accept_then_close", venue.exchange, venue.product, account=account)
         if dropped is not None:
             await connection.close(dropped.code, "", "accept_then_close")
             return

@@ -2,10 +2,22 @@
 
 from dataclasses import dataclass
 
+from services.simulator.accounts.account import AccountSpec
 from services.simulator.catalogue import DEFAULT_INSTRUMENTS
 from services.simulator.instruments import Instrument
 
 __all__ = ["SimulatorSettings"]
+
+POSITIVE = (
+    "rate",
+    "burst",
+    "deadline_scale",
+    "connection_age",
+    "connections",
+    "page_size",
+    "write_limit",
+    "rest_limit_scale",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +28,8 @@ class SimulatorSettings:
     ``deadline_scale`` shortens what the venues give a silent client, ping intervals included (0.01: 60 s become 0.6 s).
     ``connection_age`` is how long Binance and MEXC spot keep a connection; ``page_size`` the most instruments that
     Bybit puts on one page; ``write_limit`` the bytes a slow client may leave unread before it is cut off.
-    ``connections`` is how many one product accepts.
+    ``connections`` is how many one product accepts. ``accounts`` are there from the start; ``rest_limit_scale``
+    multiplies what the venues allow to be asked over private REST.
     """
 
     host: str = "127.0.0.1"
@@ -33,9 +46,11 @@ class SimulatorSettings:
     connections: int = 1000
     page_size: int = 500
     write_limit: int = 8 * 1024 * 1024
+    accounts: tuple[AccountSpec, ...] = ()
+    rest_limit_scale: float = 1.0
 
     def __post_init__(self) -> None:
-        for name in ("rate", "burst", "deadline_scale", "connection_age", "connections", "page_size", "write_limit"):
+        for name in POSITIVE:
             if getattr(self, name) <= 0:
                 raise ValueError(f"{name} must be positive, received {getattr(self, name)!r}")
         if self.burst_every < 0 or self.burst_for < 0:

@@ -8,6 +8,8 @@ from typing import Any, Self
 
 from aiohttp import web
 
+from services.simulator.account_control import AccountControl
+from services.simulator.accounts.desk import Desk
 from services.simulator.catalogue import VENUES
 from services.simulator.control import Control
 from services.simulator.engine import Market
@@ -18,6 +20,7 @@ from services.simulator.player import Player, RecordedFrame
 from services.simulator.server import Server
 from services.simulator.settings import SimulatorSettings
 from services.simulator.venues.base import Venue
+from services.simulator.venues.bybit import Bybit
 from services.simulator.venues.registry import make_venue
 
 __all__ = ["Simulator", "run"]
@@ -38,7 +41,7 @@ class Simulator:
         self.clock = clock
         self.port = 0
         self.overruns = 0
-        self.hub = Hub(_venues(self.settings, clock()), clock)
+        self.hub = Hub(_venues(self.settings, clock()), self.settings, clock)
         self.server = Server(self.hub, self.settings)
         self._runner: web.AppRunner | None = None
         self._loop: asyncio.Task[None] | None = None
@@ -57,6 +60,7 @@ class Simulator:
         """Listen and let the markets move."""
         application = web.Application()
         Control(self).add_routes(application)
+        AccountControl(self.hub.desk).add_routes(application)
         application.router.add_route("*", "/{exchange}/{product}/{path:.*}", self.server.handle)
         self._runner = web.AppRunner(application, access_log=None, handle_signals=False, shutdown_timeout=0.5)
         await self._runner.setup()
@@ -102,6 +106,11 @@ class Simulator:
     def control_base(self) -> str:
         """Where the control API is."""
         return f"http://{self.settings.host}:{self.port}/control"
+
+    @property
+    def desk(self) -> Desk:
+        """The accounts."""
+        return self.hub.desk
 
     def inject(self, fault: Fault | dict[str, Any]) -> int:
         """Ask for a fault; how many connections or topics it struck at once (0: it waits). Or FaultError."""
@@ -187,6 +196,10 @@ def _venues(settings: SimulatorSettings, now_ns: int) -> dict[VenueKey, Venue]:
         }
         if markets:
             venues[exchange, product] = make_venue(exchange, product, markets, settings)
+    categories = {venue.product: venue.markets for venue in venues.values() if isinstance(venue, Bybit)}
+    for venue in venues.values():
+        if isinstance(venue, Bybit):
+            venue.categories = categories
     return venues
 
 

@@ -1,13 +1,12 @@
 """How a frame leaves when faults wait for it."""
 
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
-from services.simulator.faults import Fault, FaultBoard
+from services.simulator.faults import Fault, FaultBoard, Subject
 from services.simulator.mutations import change_first_number, extra_fields, unknown_event, unknown_symbol
-from services.simulator.topics import Message, Topic
-from services.simulator.venues.base import Venue
+from services.simulator.topics import Message
 
-__all__ = ["Outgoing", "struck"]
+__all__ = ["Outgoing", "Place", "Sayable", "struck"]
 
 MEBIBYTE = 1024 * 1024
 GARBAGE = b"<html><head><title>502 Bad Gateway</title></head></html>"
@@ -22,7 +21,34 @@ class Outgoing(NamedTuple):
     name: str = ""
 
 
-def struck(board: FaultBoard, venue: Venue, topic: Topic, message: Message) -> list[Outgoing]:
+class Place(Protocol):
+    """One product of one exchange."""
+
+    @property
+    def exchange(self) -> str:
+        """The exchange's name."""
+        ...
+
+    @property
+    def product(self) -> str:
+        """The product's name."""
+        ...
+
+
+class Sayable(Subject, Protocol):
+    """A topic, or what else knows how its messages are encoded."""
+
+    @property
+    def binary(self) -> bool:
+        """Whether they are protobuf."""
+        ...
+
+    def encode(self, message: Message) -> bytes:
+        """The message's bytes."""
+        ...
+
+
+def struck(board: FaultBoard, venue: Place, topic: Sayable, message: Message) -> list[Outgoing]:
     """The frames that leave instead of this message, in order: none, one, or more."""
     copies, held, broken, renamed = 1, False, "", False
     for fault in board.strike(venue.exchange, venue.product, topic):
@@ -47,7 +73,7 @@ def struck(board: FaultBoard, venue: Venue, topic: Topic, message: Message) -> l
     return [*outgoing, *board.release(key)]
 
 
-def _changed(fault: Fault, message: Message, topic: Topic) -> Message:
+def _changed(fault: Fault, message: Message, topic: Sayable) -> Message:
     match fault.kind:
         case "wrong_type":
             return change_first_number(message, None)
@@ -61,7 +87,7 @@ def _changed(fault: Fault, message: Message, topic: Topic) -> Message:
             return extra_fields(message, protobuf=topic.binary)
 
 
-def _encoded(topic: Topic, message: Message, broken: str, *, renamed: bool) -> Outgoing:
+def _encoded(topic: Sayable, message: Message, broken: str, *, renamed: bool) -> Outgoing:
     payload = topic.encode(message)
     if renamed:
         name = unknown_symbol(topic.name.encode(), topic.symbol).decode()

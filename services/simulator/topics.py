@@ -44,6 +44,7 @@ class Topic(ABC):
     """
 
     feed = ""
+    account = ""
     binary = False
     cadence_ms = 10
 

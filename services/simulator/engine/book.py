@@ -97,6 +97,24 @@ class Book:
         """Best asks first, as (tick, lots)."""
         return [(tick, self.asks[tick].total) for tick in self.ask_ticks[:depth]]
 
+    def ahead(self, order: int) -> int:
+        """Lots that are filled before a resting order: at better prices, and of older orders at its own."""
+        buy, own = self.resting[order]
+        levels = self.bids if buy else self.asks
+        better = sum(level.total for tick, level in levels.items() if (tick > own if buy else tick < own))
+        for other, lots in levels[own].orders.items():
+            if other == order:
+                break
+            better += lots
+        return better
+
+    def fillable(self, limit: int | None, *, buy: bool) -> int:
+        """Lots that an order of this side could fill at once, at ``limit`` or better."""
+        levels = self.asks if buy else self.bids
+        return sum(
+            level.total for tick, level in levels.items() if limit is None or (tick <= limit if buy else tick >= limit)
+        )
+
     def add(self, order: int, tick: int, lots: int, id_step: int, *, buy: bool) -> None:
         """Rest an order that does not cross."""
         levels, ticks = (self.bids, self.bid_ticks) if buy else (self.asks, self.ask_ticks)

@@ -1,5 +1,6 @@
 """What the crowd does next: a seeded mix of limit, market and cancel around a random walk."""
 
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from random import Random
 
@@ -39,9 +40,12 @@ class Action:
 
 
 class Flow:
-    """Draws actions; keeps the ids of resting orders so that a cancel can pick one evenly."""
+    """Draws actions; keeps the ids of resting orders so that a cancel can pick one evenly.
 
-    def __init__(self, instrument: Instrument, rng: Random) -> None:
+    Orders whose number is in ``foreign`` are not the crowd's to take back.
+    """
+
+    def __init__(self, instrument: Instrument, rng: Random, foreign: AbstractSet[int] = frozenset()) -> None:
         self.rng = rng
         self.reference = float(instrument.start_tick)
         self.liquidations = not instrument.is_spot
@@ -50,6 +54,7 @@ class Flow:
         self._start = self.reference
         self._distance = max(LEAST_DISTANCE, instrument.start_tick * SPREAD_SCALE)
         self._ids: list[int] = []
+        self._foreign = foreign
 
     def rests(self, order: int) -> None:
         """An order came to rest."""
@@ -111,7 +116,8 @@ class Flow:
         tick = book.best_bid if buy else book.best_ask
         if tick is None or len(book.bid_ticks if buy else book.ask_ticks) < THIN_LEVELS:
             return 0
-        return next(iter((book.bids if buy else book.asks)[tick].orders))
+        oldest = next(iter((book.bids if buy else book.asks)[tick].orders))
+        return 0 if oldest in self._foreign else oldest
 
     def _market(self, book: Book, lean: float) -> Action | None:
         buy = self.rng.random() < 0.5 + 0.45 * lean

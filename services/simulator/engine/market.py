@@ -4,13 +4,13 @@ from collections import deque
 from random import Random
 from typing import NamedTuple
 
-from services.simulator.engine.book import Book, Trade, Watch
+from services.simulator.engine.book import Book, Fill, Trade, Watch
 from services.simulator.engine.candles import MINUTE_MS, Candle, Candles, Statistics
 from services.simulator.engine.derivatives import Derivatives
 from services.simulator.engine.flow import Action, Flow
 from services.simulator.instruments import Instrument
 
-__all__ = ["Liquidation", "Market"]
+__all__ = ["Entry", "Liquidation", "Market"]
 
 NANOSECONDS = 1_000_000_000
 OPENING_ORDERS = 450
@@ -32,10 +32,20 @@ class Liquidation(NamedTuple):
     average_tick: int
 
 
+class Entry(NamedTuple):
+    """What became of an order that was entered: its number, the lots that rest, the lots that were dropped."""
+
+    order: int
+    resting: int
+    dropped: int
+
+
 class Market:
     """Book, tape, candles, statistics, mark, funding and open interest of one instrument.
 
-    ``now_ns`` is the time of the last event, ``due_ns`` when :meth:`step` has something to do again.
+    ``now_ns`` is the time of the last event, ``due_ns`` when :meth:`step` has something to do again. Orders of
+    somebody in particular are ``tracked`` by their number: the crowd never takes them back, and their trades are in
+    ``private_trades`` until someone takes them from there.
     """
 
     def __init__(self, instrument: Instrument, seed: int, now_ns: int, rate: float) -> None:
@@ -58,7 +68,9 @@ class Market:
         self._next_order = now_ms * 10
         self._rng = Random(key)
         self._id_rng = Random(key + "/ids")
-        self.flow = Flow(instrument, self._rng)
+        self.tracked: set[int] = set()
+        self.private_trades: list[Trade] = []
+        self.flow = Flow(instrument, self._rng, self.tracked)
         self.candles = Candles(instrument.start_tick, now_ms)
         self.statistics = Statistics(instrument.start_tick)
         self.derivatives = Derivatives(instrument, Random(key + "/oi"), now_ms)
@@ -77,14 +89,37 @@ class Market:
             if done >= MOST_EVENTS_PER_STEP:
                 self._skip(now_ns)
                 break
-            self.now_ns = self.next_event_ns
+            self.now_ns = max(self.now_ns, self.next_event_ns)
             self._act(self.flow.next(self.book, burst=self.bursting(self.now_ns)))
             self._value()
-            self.next_event_ns += self._interval(self.now_ns)
+            self.next_event_ns += self._interval(self.next_event_ns)
             done += 1
         self.events += done
         self._roll(now_ns // 1_000_000)
         return done
+
+    def enter(self, action: Action, now_ns: int, *, rests: bool = True, tracked: bool = True) -> Entry:
+        """An order from outside the flow, matched at once, also while the market stands still.
+
+        ``rests`` False drops what is not filled; a market order's rest is always dropped. ``tracked`` False: it is
+        the crowd's, whose trades nobody waits for.
+        """
+        self.now_ns = max(self.now_ns, now_ns)
+        order, left = self._match(action, tracked=tracked)
+        if left and action.kind == "limit" and rests:
+            self.book.add(order, action.tick, left, self._id_step(), buy=action.buy)
+            return Entry(order, left, 0)
+        self.dropped_lots += left
+        self.tracked.discard(order)
+        return Entry(order, 0, left)
+
+    def withdraw(self, order: int, now_ns: int) -> int:
+        """Take a tracked order out of the book; the lots it had left. KeyError where it does not rest."""
+        lots = self.book.cancel(order, self._id_step())
+        self.now_ns = max(self.now_ns, now_ns)
+        self.cancelled_lots += lots
+        self.tracked.discard(order)
+        return lots
 
     def burst(self, factor: float, until_ns: int) -> None:
         """Multiply the rate until then; a cascade runs in one direction, drawn now."""
@@ -143,22 +178,30 @@ class Market:
         if action.kind == "cancel":
             self.cancelled_lots += self.book.cancel(action.order, self._id_step())
             return
+        order, left = self._match(action, tracked=False)
+        if left and action.kind == "limit":
+            self.book.add(order, action.tick, left, self._id_step(), buy=action.buy)
+            self.flow.rests(order)
+        else:
+            self.dropped_lots += left
+
+    def _match(self, action: Action, *, tracked: bool) -> tuple[int, int]:
+        """The order's number, and the lots that found nobody."""
         order = self._next_order
         self._next_order += 1
         self.submitted_lots += action.lots
+        if tracked:
+            self.tracked.add(order)
         limit = action.tick if action.kind == "limit" else None
         fills, left = self.book.match(limit, action.lots, self._id_step(), buy=action.buy)
         for fill in fills:
-            self._trade(fill.tick, fill.lots, action, fill.maker, order)
+            self._trade(fill, action, order)
         if fills and action.kind == "liquidation":
             self._liquidated(action, [(fill.tick, fill.lots) for fill in fills])
-        if left and limit is None:
-            self.dropped_lots += left
-        elif left and limit is not None:
-            self.book.add(order, limit, left, self._id_step(), buy=action.buy)
-            self.flow.rests(order)
+        return order, left
 
-    def _trade(self, tick: int, lots: int, action: Action, maker: int, taker: int) -> None:
+    def _trade(self, fill: Fill, action: Action, taker: int) -> None:
+        tick, lots, maker = fill
         self.filled_lots += lots
         direction, sequence = self._direction(tick), self.book.update_id
         trade = Trade(self.next_trade_id, self.now_ns, tick, lots, action.buy, maker, taker, sequence, direction)
@@ -166,6 +209,10 @@ class Market:
         self.trades.append(trade)
         self.candles.add(trade)
         self.statistics.add(trade)
+        if maker in self.tracked or taker in self.tracked:
+            self.private_trades.append(trade)
+            if maker not in self.book.resting:
+                self.tracked.discard(maker)
         self.derivatives.traded(lots, closing=action.kind == "liquidation")
         for tap in self.trade_taps:
             tap.append(trade)

@@ -110,7 +110,7 @@ class BybitSession(Session):
 
 
 class Bybit(Venue):
-    """One category of Bybit."""
+    """One category of Bybit; over REST its base serves the others that are in ``categories``, too."""
 
     exchange = "bybit"
     snapshot_path = "/v5/market/orderbook"
@@ -118,6 +118,7 @@ class Bybit(Venue):
     def __init__(self, product: str, markets: dict[str, Market], settings: SimulatorSettings) -> None:
         super().__init__(markets, settings)
         self.product = product
+        self.categories = {product: markets}
         self._sessions = 0
 
     @override
@@ -144,7 +145,7 @@ class Bybit(Venue):
 
     @override
     def rest(self, path: str, query: Query, now_ns: int) -> RestReply:
-        return bybit_rest.answer(self.markets, self.settings.page_size, path, query, now_ns)
+        return bybit_rest.answer(self.categories, self.settings.page_size, path, query, now_ns)
 
     @override
     def snapshot(self, symbol: str, now_ns: int) -> RestReply:

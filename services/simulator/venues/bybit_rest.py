@@ -14,15 +14,14 @@ CATEGORIES = ("spot", "linear", "inverse")
 MOST_LEVELS = 1000
 
 
-def answer(markets: dict[str, Market], page_size: int, path: str, query: Query, now_ns: int) -> RestReply:
-    """One GET of the product whose markets these are."""
+def answer(markets: dict[str, dict[str, Market]], page_size: int, path: str, query: Query, now_ns: int) -> RestReply:
+    """One GET; ``markets`` are by category and symbol."""
     if path == "/v5/market/time":
         return _ok({"timeSecond": str(now_ns // 10**9), "timeNano": str(now_ns)}, now_ns)
     if path not in ("/v5/market/instruments-info", "/v5/market/tickers", "/v5/market/orderbook"):
         return RestReply(404, encode_json({"retCode": 10001, "retMsg": "not found", "result": {}, "time": ms(now_ns)}))
-    own = next((market.instrument.product for market in markets.values()), "")
     category, symbol = query.get("category", ""), query.get("symbol", "")
-    wanted = markets if category == own else {}
+    wanted = markets.get(category, {})
     if category not in CATEGORIES or (symbol and symbol not in wanted):
         return _error(10001, "Not supported symbols" if category in CATEGORIES else "Illegal category", now_ns)
     chosen = [wanted[symbol]] if symbol else [*wanted.values()]

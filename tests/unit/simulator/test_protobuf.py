@@ -1,5 +1,6 @@
 """The hand-written encoder against the library's own, from a definition written down here."""
 
+import json
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from services.simulator.engine import Market
 from services.simulator.protobuf import encode
 from services.simulator.topics import Topic
 from services.simulator.venues.mexc_spot import MexcSpot
+from tests.unit.simulator.accounts.offices import Office
 from tests.unit.simulator.client import driven, market
 
 LEVEL = "price:1 quantity:2"
@@ -29,10 +31,18 @@ DEFINITIONS = {
     "MiniTicker": "symbol:1 price:2 rate:3 zonedRate:4 high:5 low:6 volume:7 quantity:8 lastCloseRate:9"
     " lastCloseZonedRate:10 lastCloseHigh:11 lastCloseLow:12",
     "MiniTickers": "items:1:*MiniTicker",
+    "PrivateOrders": "id:1 clientId:2 price:3 quantity:4 amount:5 avgPrice:6 orderType:7:int32 tradeType:8:int32"
+    " isMaker:9:bool remainAmount:10 remainQuantity:11 lastDealQuantity:12 cumulativeQuantity:13 cumulativeAmount:14"
+    " status:15:int32 createTime:16:int64",
+    "PrivateDeals": "price:1 quantity:2 amount:3 tradeType:4:int32 isMaker:5:bool isSelfTrade:6:bool tradeId:7"
+    " clientOrderId:8 orderId:9 feeAmount:10 feeCurrency:11 time:12:int64",
+    "PrivateAccount": "vcoinName:1 coinId:2 balanceAmount:3 balanceAmountChange:4 frozenAmount:5 frozenAmountChange:6"
+    " type:7 time:8:int64",
     "Wrapper": "channel:1 symbol:3 symbolId:4 createTime:5:int64 sendTime:6:int64 publicLimitDepths:303:LimitDepths"
     " publicSpotKline:308:SpotKline publicMiniTicker:309:MiniTicker publicMiniTickers:310:MiniTickers"
     " publicBookTickerBatch:311:BookTickerBatch publicAggreDepths:313:AggreDepths publicAggreDeals:314:AggreDeals"
-    " publicAggreBookTicker:315:AggreBookTicker",
+    " publicAggreBookTicker:315:AggreBookTicker privateOrders:304:PrivateOrders privateDeals:306:PrivateDeals"
+    " privateAccount:307:PrivateAccount",
 }
 
 
@@ -40,7 +50,12 @@ def _field(message: descriptor_pb2.DescriptorProto, spec: str) -> None:
     name, number, kind = (*spec.split(":"), "string")[:3]
     field = message.field.add(name=name, number=int(number), json_name=name)
     field.label = field.LABEL_REPEATED if kind.startswith("*") else field.LABEL_OPTIONAL
-    simple = {"string": field.TYPE_STRING, "int64": field.TYPE_INT64, "int32": field.TYPE_INT32}
+    simple = {
+        "string": field.TYPE_STRING,
+        "int64": field.TYPE_INT64,
+        "int32": field.TYPE_INT32,
+        "bool": field.TYPE_BOOL,
+    }
     field.type = simple.get(kind, field.TYPE_MESSAGE)
     if kind not in simple:
         field.type_name = f".check.{kind.removeprefix('*')}"
@@ -99,6 +114,21 @@ def test_every_topic_is_encoded_byte_for_byte_as_the_library_does(
     topic.stop()
     assert busy.book.watches == []
     assert busy.trade_taps == []
+
+
+def test_private_messages_are_encoded_byte_for_byte_as_the_library_does(wrapper: type[ProtobufMessage]) -> None:
+    office = Office("mexc", "BTCUSDT")
+    office.busy(events=200, rate=500.0)
+    events = [json.loads(bytes(one)) for one in office.desk.reports[office.account()].events(0, 5000)]
+    bodies = [message["body"] for event in events if event["wallet"] == "spot" for message in event["messages"]]
+    assert {key for body in bodies for key in body} >= {"privateOrders", "privateDeals", "privateAccount"}
+    for body in bodies:
+        decoded = wrapper.FromString(encode(body))
+        assert ParseDict(body, wrapper()) == decoded
+        head = {key: value for key, value in body.items() if key.startswith("private")}
+        assert decoded.SerializeToString(deterministic=True) == encode(
+            {key: body[key] for key in ("channel", "symbol", "createTime", "sendTime") if key in body} | head
+        )
 
 
 def test_empty_text_and_zero_are_left_out_and_numbers_are_kept() -> None:
