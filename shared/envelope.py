@@ -14,7 +14,12 @@ from msgspec import DecodeError, Meta, Struct, json, msgpack
 from shared.errors import ParseError
 
 __all__ = [
+    "MAX_ENVELOPE_BYTES",
+    "MAX_FRAME_BYTES",
     "SCHEMA_VERSION",
+    "AccountFailed",
+    "Alive",
+    "Authenticated",
     "Connected",
     "Disconnected",
     "Envelope",
@@ -22,6 +27,8 @@ __all__ = [
     "FrameKind",
     "Mark",
     "Plane",
+    "Reconciliation",
+    "ReconciliationFailed",
     "RestReply",
     "Shed",
     "ShedItem",
@@ -29,13 +36,20 @@ __all__ = [
     "SubscriptionSilent",
     "decode_envelope",
     "decode_mark",
+    "decode_reconciliation",
     "decode_reply",
     "encode_envelope",
     "encode_mark",
+    "encode_reconciliation",
     "encode_reply",
 ]
 
 SCHEMA_VERSION: Final = 1
+
+MAX_ENVELOPE_BYTES: Final = 16 * 1024 * 1024
+"""What RabbitMQ 4 takes in one message by default."""
+MAX_FRAME_BYTES: Final = MAX_ENVELOPE_BYTES - 64 * 1024
+"""The largest frame that can travel, alone in its envelope and, where it is no good, in quarantine with the reason."""
 
 Plane = Literal["market", "account"]
 
@@ -47,6 +61,7 @@ class FrameKind(IntEnum):
     BINARY = 1  # a WebSocket binary message
     REST = 2  # an encoded RestReply
     MARK = 3  # an encoded Mark: something that happened to the stream itself
+    CATCH_UP = 4  # an encoded Reconciliation: what an account's REST endpoints said after a connect (account plane)
 
 
 Count = Annotated[int, Meta(ge=0, le=2**62)]
@@ -131,7 +146,47 @@ class SubscriptionSilent(Struct, gc=False, frozen=True, tag="subscription_silent
     seconds: float
 
 
-Mark = Connected | Disconnected | Shed | SubscriptionRejected | SubscriptionSilent
+class Authenticated(Struct, gc=False, frozen=True, tag="authenticated"):
+    """The venue accepted the login and every private subscription."""
+
+
+class AccountFailed(Struct, gc=False, frozen=True, tag="account_failed"):
+    """The venue refuses an account's key; ``reason`` is a bounded word, ``detail`` holds no secret."""
+
+    reason: str
+    detail: str | None = None
+
+
+class ReconciliationFailed(Struct, gc=False, frozen=True, tag="reconciliation_failed"):
+    """What happened while nobody was connected could not be fetched; it is tried again."""
+
+    reason: str
+    detail: str | None = None
+
+
+class Alive(Struct, gc=False, frozen=True, tag="alive"):
+    """Ingest holds an authenticated and reconciled connection; nothing is known to be missing up to here."""
+
+
+class Reconciliation(Struct, gc=False, frozen=True):
+    """All replies of one reconciliation, which covers the venue's times (ms) from ``since_ms`` to ``until_ms``."""
+
+    since_ms: int
+    until_ms: int
+    replies: list[RestReply]
+
+
+Mark = (
+    Connected
+    | Disconnected
+    | Shed
+    | SubscriptionRejected
+    | SubscriptionSilent
+    | Authenticated
+    | AccountFailed
+    | ReconciliationFailed
+    | Alive
+)
 
 
 class _Head(Struct, array_like=True, gc=False, frozen=True):
@@ -149,6 +204,8 @@ _decode_envelope = msgpack.Decoder(Envelope).decode
 _decode_head = msgpack.Decoder(_Head).decode
 _encode_reply = msgpack.Encoder().encode
 _decode_reply = msgpack.Decoder(RestReply).decode
+_encode_reconciliation = msgpack.Encoder().encode
+_decode_reconciliation = msgpack.Decoder(Reconciliation).decode
 _encode_mark = json.Encoder().encode
 _decode_mark: json.Decoder[Mark] = json.Decoder(Mark)
 
@@ -195,6 +252,19 @@ def decode_reply(data: bytes) -> RestReply:
         return _decode_reply(data)
     except _UNREADABLE as error:
         raise ParseError("invalid_envelope", f"REST frame: {error}") from error
+
+
+def encode_reconciliation(reconciliation: Reconciliation) -> bytes:
+    """The data of a frame of kind CATCH_UP."""
+    return _encode_reconciliation(reconciliation)
+
+
+def decode_reconciliation(data: bytes) -> Reconciliation:
+    """The reverse; raises ParseError(``invalid_envelope``)."""
+    try:
+        return _decode_reconciliation(data)
+    except _UNREADABLE as error:
+        raise ParseError("invalid_envelope", f"reconciliation frame: {error}") from error
 
 
 def encode_mark(mark: Mark) -> bytes:

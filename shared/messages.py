@@ -33,6 +33,8 @@ __all__ = [
     "decode_messages",
     "encode_messages",
     "routing_key",
+    "routing_word",
+    "shortened_key",
 ]
 
 Side = Literal["buy", "sell", "unknown"]
@@ -274,11 +276,18 @@ def routing_key(feed: str, exchange: str, symbol: str | None) -> str:
     In the symbol ``%`` and ``.`` are written ``%25`` and ``%2E``, since ``.`` separates words; a symbol ``_`` is
     ``%5F``, since ``_`` stands for the whole stream. What would be longer is cut and ends with ``%~`` and a digest.
     """
+    return shortened_key(f"{feed}.{exchange}.{routing_word(symbol)}")
+
+
+def routing_word(symbol: str | None) -> str:
+    """A symbol as one word of a routing key; see :func:`routing_key`."""
     if symbol is None:
-        word = WHOLE_STREAM
-    else:
-        word = "%5F" if symbol == WHOLE_STREAM else symbol.replace("%", "%25").replace(".", "%2E")
-    key = f"{feed}.{exchange}.{word}"
+        return WHOLE_STREAM
+    return "%5F" if symbol == WHOLE_STREAM else symbol.replace("%", "%25").replace(".", "%2E")
+
+
+def shortened_key(key: str) -> str:
+    """The key, or a shorter one that stands for it; see :func:`routing_key`."""
     encoded = key.encode()
     return key if len(encoded) <= MAX_KEY_BYTES else _shortened(encoded)
 

@@ -27,6 +27,7 @@ from shared.instruments import Instrument, InstrumentTable
 
 __all__ = [
     "DATA",
+    "MOST_ROUTES",
     "Ack",
     "Action",
     "Adapter",
@@ -248,6 +249,10 @@ class Parser(Protocol):
 
 Handler = Callable[[Origin, bytes, Output], None]
 """Reads the data of a frame; raises as :meth:`Parser.data` does."""
+
+
+MOST_ROUTES: Final = 16_384
+"""Beginnings of frames that are remembered: a venue may write one topic in many ways. Others are looked at anew."""
 
 
 class Routes(NamedTuple):

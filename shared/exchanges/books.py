@@ -95,6 +95,7 @@ class Books:
     def __init__(self, rule: SequenceRule) -> None:
         self._rule = rule
         self._books: dict[str, Book] = {}
+        self._started = False
 
     def delta(
         self,
@@ -185,8 +186,11 @@ class Books:
     def interrupted(self, origin: Origin, native_symbol: str | None, reason: str, output: Output) -> None:
         """Books lost something. With ``connected`` fresh snapshots come by themselves; else they are asked for."""
         if reason == "started":
+            self._started = True
             output.resyncs.append(Resync("book", native_symbol, reason))
             return
+        if reason == "connected":
+            self._started = False
         symbols = list(self._books) if native_symbol is None else [native_symbol]
         for symbol in symbols:
             book = self._books.get(symbol)
@@ -210,6 +214,7 @@ class Books:
         book = self._books.get(instrument.native_symbol)
         if book is None:
             book = self._books[instrument.native_symbol] = Book(self._rule, origin.exchange, instrument)
+            book.broken = self._started  # consumers had it from whoever owned the stream before
         return book
 
     def _break(

@@ -277,12 +277,154 @@ class BusConformance:
             with pytest.raises(BrokerUnavailable):
                 await attempt
 
+    # Members, ownership, release
+
+    async def test_members_are_counted_until_they_leave_or_end(self, bus: Bus) -> None:
+        first, second, third = [await bus.consume_raw(f"member {number}") for number in range(3)]
+        assert [first.member, second.member] == ["member 0", "member 1"]
+        assert await first.members() == 1
+        assert await second.members() == 2
+        await third.add(STREAM)
+        assert await first.members() == 3
+        await second.leave()
+        assert await second.members() == 2
+        await third.close()
+        assert await first.members() == 1
+        await first.close()
+        assert await second.members() == 0
+
+    async def test_members_of_another_plane_do_not_count(self, bus: Bus) -> None:
+        market, account = await bus.consume_raw(), await bus.consume_raw("member", "account")
+        assert await market.members() == 1
+        assert await account.members() == 1
+
+    async def test_a_member_that_left_keeps_what_it_owns(self, bus: Bus) -> None:
+        consumer, other = await bus.consume_raw(), await bus.consume_raw()
+        await consumer.add(STREAM)
+        await consumer.leave()
+        with pytest.raises(StreamBusy):
+            await other.add(STREAM)
+        await sent(bus, STREAM, envelopes(1))
+        assert bodies(await drain(consumer, 1)) == envelopes(1)
+
+    async def test_claimed_at_once_by_many_a_stream_has_one_owner(self, bus: Bus) -> None:
+        consumers = [await bus.consume_raw() for _ in range(5)]
+        outcomes = await asyncio.gather(*(each.add(STREAM) for each in consumers), return_exceptions=True)
+        assert sorted(type(outcome).__name__ for outcome in outcomes) == ["NoneType", *["StreamBusy"] * 4]
+        owner = consumers[outcomes.index(None)]
+        await owner.release(STREAM)
+        await consumers[0].add(STREAM)
+
+    async def test_released_stream_goes_on_where_it_was(self, bus: Bus) -> None:
+        await sent(bus, STREAM, envelopes(10))
+        first, second = await bus.consume_raw(), await bus.consume_raw()
+        await first.add(STREAM)
+        got = await drain(first, 4, limit=4)
+        releasing = asyncio.create_task(first.release(STREAM))
+        for one in got:
+            assert not releasing.done()
+            with pytest.raises(StreamBusy):
+                await second.add(STREAM)
+            await first.ack([one])
+        async with asyncio.timeout(PATIENCE):
+            await releasing
+        await second.add(STREAM)
+        again = await drain(second, 6)
+        assert bodies(again) == envelopes(6, start=4)
+        await second.ack(again)
+        await sent(bus, STREAM, envelopes(2, start=10))
+        assert bodies(await drain(second, 2)) == envelopes(2, start=10)
+
+    async def test_release_leaves_other_streams_alone_and_hands_out_nothing_more(self, bus: Bus) -> None:
+        await bus.declare(OTHER)
+        consumer = await bus.consume_raw()
+        await consumer.add(STREAM)
+        await consumer.add(OTHER)
+        for body in envelopes(3):
+            await sent(bus, STREAM, [body])
+            await sent(bus, OTHER, [body])
+        held = await drain(consumer, 1, limit=1)
+        kept, gone = (STREAM, OTHER) if held[0].key == OTHER.stream else (OTHER, STREAM)
+        releasing = asyncio.create_task(consumer.release(gone))
+        await asyncio.sleep(0)
+        await sent(bus, gone, [b"newer"])
+        got = await drain(consumer, 3)
+        assert [(item.key, item.body) for item in got] == [(kept.stream, body) for body in envelopes(3)]
+        await consumer.ack([*held, *got])
+        await releasing
+        successor = await bus.consume_raw()
+        await successor.add(gone)
+        assert bodies(await drain(successor, 3)) == [*envelopes(2, start=1), b"newer"]
+        await sent(bus, kept, [b"last"])
+        assert bodies(await drain(consumer, 1)) == [b"last"]
+
+    async def test_releasing_what_is_not_owned_is_nothing(self, bus: Bus) -> None:
+        consumer = await bus.consume_raw()
+        await consumer.release(STREAM)
+        await consumer.add(STREAM)
+        await consumer.release(STREAM)
+        await consumer.release(STREAM)
+        await consumer.add(STREAM)
+        await sent(bus, STREAM, envelopes(1))
+        assert bodies(await drain(consumer, 1)) == envelopes(1)
+
+    async def test_closing_ends_a_release_that_waits(self, bus: Bus) -> None:
+        await sent(bus, STREAM, envelopes(3))
+        consumer = await bus.consume_raw()
+        await consumer.add(STREAM)
+        await drain(consumer, 3)
+        releasing = asyncio.create_task(consumer.release(STREAM))
+        await asyncio.sleep(0)
+        await consumer.close()
+        with pytest.raises(BrokerUnavailable):
+            await releasing
+        successor = await bus.consume_raw()
+        await successor.add(STREAM)
+        assert bodies(await drain(successor, 3)) == envelopes(3)
+
+    async def test_what_was_owned_is_free_when_the_consumer_ends(self, bus: Bus) -> None:
+        streams = [STREAM, OTHER, ACCOUNT]
+        for _ in range(3):
+            consumer = await bus.consume_raw()
+            await asyncio.gather(*(consumer.add(stream) for stream in streams))
+            await consumer.close()
+
+    # A session and its publisher
+
+    async def test_publisher_of_a_session_ends_with_it(self, bus: Bus) -> None:
+        session = await bus.consume_raw("member")
+        await session.members()
+        session.check()
+        publisher, bystander = await bus.publisher(session), await bus.publisher()
+        tap = await bus.subscribe(MARKET, ["#"])
+        await publisher.publish(MARKET, "k", b"mine", deadline_s=DEADLINE)
+        await session.close()
+        with pytest.raises(BrokerUnavailable):
+            session.check()
+        with pytest.raises(BrokerUnavailable):
+            await publisher.publish(MARKET, "k", b"too late", deadline_s=DEADLINE)
+        await bystander.publish(MARKET, "k", b"theirs", deadline_s=DEADLINE)
+        assert bodies(await next_of(tap, 2)) == [b"mine", b"theirs"]
+
+    async def test_what_is_refused_does_not_end_a_session(self, bus: Bus) -> None:
+        session = await bus.consume_raw()
+        await session.members()
+        publisher = await bus.publisher(session)
+        with pytest.raises(PublishFailed):
+            await publisher.publish(MARKET, "k" * 256, b"x", deadline_s=DEADLINE)
+        await publisher.publish(MARKET, "k", b"x", deadline_s=DEADLINE)
+        session.check()
+
+    async def test_depth_of_a_raw_queue_is_what_nobody_was_handed(self, bus: Bus) -> None:
+        assert await bus.waiting(OTHER) == 0
+        await sent(bus, STREAM, envelopes(5))
+        assert await bus.waiting(STREAM) == 5
+
     async def test_many_streams_are_cheap(self, bus: Bus) -> None:
         streams = [StreamInfo("bybit", "linear", "market", f"bybit.linear.{number}") for number in range(500)]
         consumer = await bus.consume_raw()
         async with asyncio.timeout(60):
-            for stream in streams:
-                await consumer.add(stream)
+            await asyncio.gather(*(consumer.add(stream) for stream in streams))
         publisher = await bus.publisher()
         batch = [(raw_key(stream), stream.stream.encode()) for stream in streams]
         await publisher.publish_batch(RAW, batch, deadline_s=DEADLINE)

@@ -26,6 +26,7 @@ pytest explains the asserts in here when the test module says so before it impor
 
 import re
 from collections.abc import Iterator
+from decimal import Decimal
 
 from msgspec import structs
 
@@ -36,7 +37,7 @@ from shared.messages import BookSnapshot, Message, StreamStatus, Trade, encode_m
 from tests.contract.book_conformance import BookConformance
 from tests.contract.driving import Driver
 from tests.contract.plan_conformance import PlanConformance
-from tests.contract.samples import HUGE, JUNK, AckSample, Listing, Sample
+from tests.contract.samples import HUGE, JUNK, AckSample, Listing, Sample, places, with_token
 from tests.contract.venue import Venue
 
 __all__ = ["AdapterConformance", "check_messages"]
@@ -56,7 +57,7 @@ NOT_NUMBERS = frozenset(
         "detail",
     }
 )
-PLAIN = re.compile(r"-?[0-9]+(\.[0-9]+)?").fullmatch
+PLAIN = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?").fullmatch
 SUBSCRIBED = {"book_snapshot": Feed.BOOK, "book_delta": Feed.BOOK}
 SINCE_2001 = 1_000_000_000_000_000_000
 
@@ -88,6 +89,11 @@ def check_messages(output: Output) -> None:
         if isinstance(message, BookSnapshot):
             check_snapshot(message)
     assert {rejection.code for rejection in output.rejections} <= PARSE_CODES - {"internal"}, output.rejections
+
+
+def is_silent(output: Output) -> bool:
+    """Whether nothing came of a frame that anybody would see: no message, rejection, or element that was counted."""
+    return not (output.messages or output.rejections or output.duplicates or output.stale)
 
 
 def check_snapshot(message: BookSnapshot) -> None:
@@ -165,13 +171,35 @@ class AdapterConformance(PlanConformance, BookConformance, Venue):
 
     def test_numbers_leave_exact_and_plain(self, sample: Sample) -> None:
         for path in sample.numbers:
-            for number in (HUGE, "1.152921504606846977e18", "1.234567890123456789012345e-7"):
+            for number in (HUGE, "1.152921504606846977e18", "1.234567890123456789012345e-7", "0012.50"):
                 output = self.run(sample, self.with_number(sample, path, number))[1]
                 # An inverse size at such a price is less than base units can show: that may be rejected, saying so.
                 too_small = any("decimal places" in rejection.detail for rejection in output.rejections)
                 if output.messages and number == HUGE and not too_small:
                     assert HUGE.encode() in encode_messages(output.messages).replace(b".", b""), f"{path}: {number}"
                 assert output.messages or output.rejections, f"{path}: {number} vanished"
+
+    def test_a_number_of_another_type_is_none(self, sample: Sample) -> None:
+        """Text and true for a number; fields that nobody reads are left alone."""
+        if sample.binary:
+            return  # the types of a protobuf message are those of its definition
+        right = encode_messages(self.run(sample)[1].messages)
+        numbers = [(path, value) for path, value in places(sample.data) if type(value) in {int, Decimal}]
+        for path, value in numbers:
+            other = self.run(sample, with_token(sample.data, path, str(value + 1)))[1]
+            if not other.rejections and encode_messages(other.messages) == right:
+                continue
+            for token in (f'"{value}"', "true", "[]"):
+                output = self.run(sample, with_token(sample.data, path, token))[1]
+                assert output.rejections, f"{path}: {token} was taken for {value}"
+
+    def test_a_frame_that_was_emptied_is_not_passed_over(self, sample: Sample) -> None:
+        if sample.binary or not sample.feeds:
+            return
+        for path, value in places(sample.data):
+            for token in ("[]", "{}", "null", '""') if isinstance(value, list | dict) else ():
+                output = self.run(sample, with_token(sample.data, path, token))[1]
+                assert not is_silent(output), f"nothing came of {token} for {path}"
 
     def test_trades_come_once(self, sample: Sample) -> None:
         driver, output = self.run(sample)
@@ -193,6 +221,7 @@ class AdapterConformance(PlanConformance, BookConformance, Venue):
                 )
                 check_messages(output)
                 assert output.messages == [], data[:80]
+                assert not is_silent(output) or route.frame_class is not FrameClass.DATA, data[:80]
 
     def test_acks_are_told_apart(self, ack: AckSample) -> None:
         route = self.adapter.classify(ack.product, ack.data, binary=False)

@@ -3,5 +3,8 @@
 import pytest
 
 pytest.register_assert_rewrite(
-    *(f"tests.contract.{name}" for name in ("conformance", "book_conformance", "plan_conformance", "driving"))
+    *(
+        f"tests.contract.{name}"
+        for name in ("conformance", "book_conformance", "plan_conformance", "driving", "account_conformance")
+    )
 )

@@ -19,6 +19,7 @@ __all__ = [
     "Path",
     "Sample",
     "broken_tokens",
+    "places",
     "with_extra",
     "with_token",
 ]
@@ -99,7 +100,16 @@ JUNK: tuple[bytes, ...] = (
     b"0",
     b'"text"',
     b"[]",
+    b"[null]",
+    b"[[]]",
     b"{}",
+    b'""',
+    b"-1.5",
+    b'{"data":[]}',
+    b'{"result":null}',
+    b'{"stream":"x","data":[]}',
+    b'{"stream":"!ticker@arr","data":[]}',
+    b'{"channel":"push.deal","data":[],"symbol":"BTC_USDT"}',
     b"[[[1]]]",
     b'{"topic":1,"data":2}',
     b"\xff\xfe\x00",
@@ -128,6 +138,18 @@ def with_token(data: bytes, path: Path, token: str) -> bytes:
         holder = holder[key]
     holder[path[-1]] = _HOLE
     return bytes(_encode(document)).replace(f'"{_HOLE}"'.encode(), token.encode())
+
+
+def places(data: bytes) -> Iterator[tuple[Path, Any]]:
+    """Every value in a JSON document below its top, with its path."""
+    yield from _places(_decode(data), ())
+
+
+def _places(value: Any, path: Path) -> Iterator[tuple[Path, Any]]:
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, item in items:
+        yield (*path, key), item
+        yield from _places(item, (*path, key))
 
 
 def with_extra(data: bytes) -> bytes:

@@ -5,7 +5,7 @@ from typing import Final
 
 from msgspec import DecodeError
 
-from shared.exchanges.base import DATA, Ack, Feed, FrameClass, Overflow, Route
+from shared.exchanges.base import DATA, MOST_ROUTES, Ack, Feed, FrameClass, Overflow, Route
 from shared.exchanges.binance.topics import (
     EVENT_HEAD,
     EVENTS,
@@ -20,7 +20,7 @@ from shared.exchanges.binance.topics import (
 )
 from shared.exchanges.binance.wire import decode_control
 
-__all__ = ["classify"]
+__all__ = ["classify", "is_data"]
 
 _CLOSING: Final = Route(FrameClass.CLOSING, detail="serverShutdown")
 _ANSWER: Final = Route(FrameClass.HEARTBEAT, detail="answer")
@@ -28,7 +28,6 @@ _INLINE_BOOK: Final = Route(FrameClass.DATA, Feed.BOOK)
 _CONTROL_HEADS: Final = (b'{"result":', b'{"id":', b'{"code":', b'{"error":', b'{"msg":')
 
 _TOPIC_AT: Final = len(STREAM_HEAD)
-_MOST_ROUTES: Final = 16_384
 
 
 def classify(data: bytes, routes: dict[bytes, Route]) -> Route:
@@ -42,9 +41,14 @@ def classify(data: bytes, routes: dict[bytes, Route]) -> Route:
         if not data.startswith(STREAM_HEAD):
             return _of_event(data)
         route = _of_topic(topic_name(data))
-        if route is not DATA and len(routes) < _MOST_ROUTES:
+        if route is not DATA and len(routes) < MOST_ROUTES:
             routes[begin] = route
     return route
+
+
+def is_data(data: bytes) -> bool:
+    """Whether a frame without the name of a topic is to be parsed: it is no answer to a request."""
+    return not data.startswith(_CONTROL_HEADS) or _control(data) is DATA
 
 
 def _of_event(data: bytes) -> Route:

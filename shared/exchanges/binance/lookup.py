@@ -5,6 +5,7 @@ from typing import Final
 from shared.errors import ParseError
 from shared.exchanges.base import Origin, Output, Resync
 from shared.exchanges.binance.symbols import named
+from shared.exchanges.unlisted import Unlisted
 from shared.instruments import Instrument, InstrumentTable
 
 __all__ = ["Lookup"]
@@ -12,24 +13,25 @@ __all__ = ["Lookup"]
 ASK_INTERVAL_NS: Final = 60_000_000_000
 
 LONGEST: Final = 64
-"""Characters of a symbol that the naming rule is tried on: its answers are remembered, garbage is not to be."""
+"""Characters of a symbol that the naming rule is tried on."""
 
 
 class Lookup:
-    """The listed instruments, then the naming rule; asks for a newer list at most once a minute."""
+    """The listed instruments, then the naming rule for a while; asks for a newer list at most once a minute."""
 
-    __slots__ = ("_asked", "_product", "_table")
+    __slots__ = ("_asked", "_product", "_table", "_unlisted")
 
     def __init__(self, product: str, table: InstrumentTable) -> None:
         self._product = product
         self._table = table
+        self._unlisted = Unlisted(lambda native_symbol: named(product, native_symbol))
         self._asked: int | None = None
 
     def get(self, native_symbol: str) -> Instrument | None:
         """The instrument, if it is listed or named by the rule."""
         instrument = self._table.get(native_symbol)
         if instrument is None and len(native_symbol) <= LONGEST:
-            instrument = named(self._product, native_symbol)
+            instrument = self._unlisted.get(native_symbol)
         return instrument
 
     def find(self, native_symbol: str, origin: Origin, output: Output) -> Instrument:

@@ -10,9 +10,10 @@ from typing import Final, TypeVar
 
 from shared.envelope import Frame, RestReply
 from shared.errors import ParseError
-from shared.exchanges.base import Feed, Handler, Origin, Output, Resync, Routes
+from shared.exchanges.base import MOST_ROUTES, Feed, Handler, Origin, Output, Resync, Routes
 from shared.exchanges.binance import wire
 from shared.exchanges.binance.book import DepthBooks
+from shared.exchanges.binance.classify import is_data
 from shared.exchanges.binance.endpoints import SPOT, asked
 from shared.exchanges.binance.hot import hot
 from shared.exchanges.binance.lookup import Lookup
@@ -124,7 +125,8 @@ class BinanceParser:
             return self._look
         if self._lookup.get(topic.native_symbol) is not None:
             handler = hot(self._market, topic, origin, output) or handler
-            self._routes[STREAM_HEAD + name] = handler
+            if len(self._routes) < MOST_ROUTES:
+                self._routes[STREAM_HEAD + name] = handler
         return handler
 
     def _look(self, origin: Origin, data: bytes, output: Output) -> None:
@@ -155,7 +157,8 @@ class BinanceParser:
     def _probe(self, origin: Origin, data: bytes, output: Output) -> None:
         probe = wire.decode_probe(data)
         if probe.stream is None:
-            self._keys(origin, probe, data, output)
+            if is_data(data):
+                self._keys(origin, probe, data, output)
             return
         payload = bytes(probe.data)
         topic = topic_of(probe.stream.encode())
@@ -183,7 +186,7 @@ class BinanceParser:
             self._books.inline(origin, wire.decode_snapshot(data), output)
         elif probe.update_id:
             self._plain[Kind.BOOK_TICKER](origin, data, output)
-        elif not probe.is_answer:
+        else:
             raise ParseError("unknown_event", "the frame had neither stream, e, u nor lastUpdateId")
 
     def _event(self, origin: Origin, name: bytes, data: bytes, output: Output) -> None:

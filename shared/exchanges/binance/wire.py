@@ -210,16 +210,6 @@ class Probe(Struct, gc=False):
     data: Raw = Raw(b"")
     update_id: Raw = field(name="u", default=Raw(b""))
     last_id: Raw = field(name="lastUpdateId", default=Raw(b""))
-    method: Raw = Raw(b"")
-    status: Raw = Raw(b"")
-    result: Raw = Raw(b"")
-    error: Raw = Raw(b"")
-    code: Raw = Raw(b"")
-
-    @property
-    def is_answer(self) -> bool:
-        """Answers a control request of a stream socket (the WS-API's answers have a ``status`` besides)."""
-        return not (self.status or self.method) and bool(self.result or self.error or self.code)
 
 
 class Complaint(Struct, gc=False):
@@ -250,7 +240,7 @@ UNREADABLE: Final = (DecodeError, UnicodeDecodeError, RecursionError)
 
 decode_probe: Final = json.Decoder(Probe).decode
 decode_combined_raw: Final = json.Decoder(Combined[Raw]).decode
-decode_elements: Final = json.Decoder(list[Raw]).decode
+decode_elements: Final = json.Decoder(Annotated[list[Raw], Meta(min_length=1)]).decode
 decode_snapshot: Final = json.Decoder(DepthSnapshot).decode
 decode_open_interest: Final = json.Decoder(OpenInterestReply).decode
 decode_control: Final = json.Decoder(Control).decode

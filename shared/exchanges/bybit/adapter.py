@@ -7,6 +7,7 @@ from typing import Final
 from shared.errors import ParseError
 from shared.exchanges.base import (
     DATA,
+    MOST_ROUTES,
     Action,
     Adapter,
     Endpoints,
@@ -33,7 +34,6 @@ __all__ = ["ADAPTER", "BybitAdapter"]
 _BEAT: Final = Route(FrameClass.HEARTBEAT)
 _TOPIC_AT: Final = 10
 """Behind ``{"topic":"``."""
-_MOST_ROUTES: Final = 16_384
 
 
 class BybitAdapter:
@@ -106,7 +106,7 @@ class BybitAdapter:
         name = leading_topic(data)
         if name is not None:
             route = _route(product, name)
-            if route is not DATA and len(routes) < _MOST_ROUTES:
+            if route is not DATA and len(routes) < MOST_ROUTES:
                 routes[begin] = route
             return route
         try:

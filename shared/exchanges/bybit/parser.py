@@ -5,7 +5,7 @@ from urllib.parse import urlsplit
 
 from shared.envelope import Frame, RestReply
 from shared.errors import ParseError
-from shared.exchanges.base import Feed, Handler, Origin, Output, Resync, Routes
+from shared.exchanges.base import MOST_ROUTES, Feed, Handler, Origin, Output, Resync, Routes
 from shared.exchanges.bybit.book import BookFeed
 from shared.exchanges.bybit.endpoints import INSTRUMENTS_PATH
 from shared.exchanges.bybit.market import Quotes, Trades, candles, liquidations
@@ -14,6 +14,7 @@ from shared.exchanges.bybit.symbols import instruments, is_option, named
 from shared.exchanges.bybit.tickers import FEEDS as TICKER_FEEDS
 from shared.exchanges.bybit.tickers import Tickers
 from shared.exchanges.bybit.wire import FRAME_HEAD, decode
+from shared.exchanges.unlisted import Unlisted
 from shared.instruments import Instrument, InstrumentTable
 from shared.sequencing import DuplicateWindow
 
@@ -43,6 +44,7 @@ class BybitParser:
         self._table = table
         self._handlers: dict[bytes, Handler] = {}
         self.routes = Routes(self._handlers, b'"', _TOPIC_AT)
+        self._named = Unlisted(lambda native_symbol: named(product, native_symbol))
         self._asked: int | None = None
         self._windows: dict[str, DuplicateWindow] = {}
         self._quotes: dict[str, Quotes] = {}
@@ -60,7 +62,8 @@ class BybitParser:
         name = leading_topic(data)
         if name is not None:
             handler = self._handler(origin, name, output)
-            self._handlers[_START + name] = handler
+            if len(self._handlers) < MOST_ROUTES:
+                self._handlers[_START + name] = handler
         else:
             head = decode(FRAME_HEAD, data)
             if head.topic is None:
@@ -117,7 +120,7 @@ class BybitParser:
             self._tickers.interrupted(origin, native_symbol, reason, output)
 
     def _unlisted(self, origin: Origin, native_symbol: str, output: Output) -> Instrument:
-        instrument = named(self._product, native_symbol)
+        instrument = self._named.get(native_symbol)
         if instrument is not None:
             return instrument
         if is_option(native_symbol):

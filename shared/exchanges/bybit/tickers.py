@@ -97,6 +97,7 @@ class Tickers:
 
     def __init__(self, *, merged: bool) -> None:
         self._merged = merged
+        self._started = False
         self._states: dict[str, _State] = {}
 
     def handler(self, instrument: Instrument) -> Handler:
@@ -123,6 +124,7 @@ class Tickers:
         ts_exchange = nanoseconds(frame.ts, "ts")
         if state is None:
             state = _State(origin.exchange, instrument)
+            state.broken = self._started  # consumers had it from whoever owned the stream before
         known = dict.fromkeys(_FIELDS) if frame.type == "snapshot" else state.known()
         if known is None:
             self._states[instrument.native_symbol] = state
@@ -167,8 +169,11 @@ class Tickers:
         """Tickers lost something: what was merged is dropped, and asked for unless it comes by itself."""
         if reason == "started":
             if self._merged:
+                self._started = True
                 output.resyncs.append(Resync("ticker", native_symbol, reason))
             return
+        if reason == "connected":
+            self._started = False
         for state in [*self._states.values()]:
             if native_symbol not in {None, state.instrument.native_symbol}:
                 continue

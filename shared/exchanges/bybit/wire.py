@@ -174,7 +174,7 @@ class TickerFrame(Struct, gc=False, frozen=True):
 
 
 class _Items(Struct, Generic[ItemT], gc=False, frozen=True):
-    data: list[ItemT]
+    data: Annotated[list[ItemT], Meta(min_length=1)]
 
 
 def decode(decoder: json.Decoder[WireT], data: bytes | Raw) -> WireT:

@@ -17,7 +17,7 @@ from shared.exchanges.books import Books
 from shared.exchanges.levels import base_size, number
 from shared.exchanges.mexc import book, futures_wire
 from shared.exchanges.mexc.futures_levels import Sizes, levels_of, top_of
-from shared.exchanges.mexc.futures_wire import Deal, Depth
+from shared.exchanges.mexc.futures_wire import Deal, Deals, Depth
 from shared.exchanges.mexc.market import SIDES
 from shared.exchanges.mexc.wire import LAST_MS, MILLISECOND, nanoseconds, text
 from shared.instruments import Instrument
@@ -41,7 +41,7 @@ class _Push(Struct, Generic[DataT, ChannelT], gc=False, frozen=True):
     ts: int
 
 
-_decode_deals: Final = Decoder(_Push[list[Deal], Literal["push.deal"]]).decode
+_decode_deals: Final = Decoder(_Push[Deals, Literal["push.deal"]]).decode
 _decode_depth: Final = Decoder(_Push[Depth, Literal["push.depth"]]).decode
 _decode_full: Final = Decoder(_Push[Depth, Literal["push.depth.full"]]).decode
 

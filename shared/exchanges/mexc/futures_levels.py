@@ -12,7 +12,7 @@ from shared.exchanges.mexc import futures_wire
 from shared.exchanges.mexc.wire import decoded
 from shared.instruments import Instrument
 from shared.messages import Level
-from shared.numbers import PROVED, proves
+from shared.numbers import PLAIN_UNSIGNED, PROVED, proves
 
 __all__ = ["Sizes", "levels_of", "side_of", "top_of"]
 
@@ -71,10 +71,7 @@ def _columns(raw: Raw) -> tuple[list[str], list[str]]:
 def side_of(raw: Raw, side: str) -> list[Level]:
     """Levels number by number; raises ParseError: ``bad_number``, ``wrong_type``."""
     levels = decoded(futures_wire.levels, raw)
-    # As ``wire.text`` does it, without a call for each of a hundred numbers.
-    pairs = [(str(level.price, "latin-1").strip('"'), str(level.contracts, "latin-1").strip('"')) for level in levels]
-    return validated(pairs, side)
+    return validated([(str(level.price, "latin-1"), str(level.contracts, "latin-1")) for level in levels], side)
 
 
-_NUMBER: Final = rb"[0-9]{1,40}+(?:\.[0-9]{1,40}+|)"
-_PLAIN: Final = re.compile(rb"\[(?:\[%b,%b,[0-9]++\],?+)*+\]" % (_NUMBER, _NUMBER)).fullmatch
+_PLAIN: Final = re.compile(rf"\[(?:\[{PLAIN_UNSIGNED},{PLAIN_UNSIGNED},[0-9]++\],?+)*+\]".encode()).fullmatch

@@ -13,6 +13,7 @@ __all__ = [
     "Contract",
     "ContractList",
     "Deal",
+    "Deals",
     "Depth",
     "DepthReply",
     "FundingRate",
@@ -39,6 +40,8 @@ __all__ = [
 ]
 
 ABSENT: Final = Raw()
+AT_LEAST_ONE: Final = Meta(min_length=1)
+"""A frame without anything in it is a mistake that must not pass in silence."""
 Sequence = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 
 
@@ -59,6 +62,9 @@ class Deal(Struct, gc=False, frozen=True):
     taker: int = field(name="T", default=0)
     time: int | None = field(name="t", default=None)
     trade_id: str | int | None = field(name="i", default=None)
+
+
+Deals = Annotated[list[Deal], AT_LEAST_ONE]
 
 
 class Level(Struct, gc=False, frozen=True, array_like=True):
@@ -156,14 +162,14 @@ class ContractList(Struct, gc=False, frozen=True):
 
 push: Final = Decoder(Push).decode
 anything: Final = Decoder().decode
-raws: Final = Decoder(list[Raw]).decode
+raws: Final = Decoder(Annotated[list[Raw], AT_LEAST_ONE]).decode
 levels: Final = Decoder(list[Level]).decode
 deal: Final = Decoder(Deal).decode
-deals: Final = Decoder(list[Deal]).decode
+deals: Final = Decoder(Deals).decode
 depth: Final = Decoder(Depth).decode
 depth_reply: Final = Decoder(DepthReply).decode
 ticker: Final = Decoder(Ticker).decode
-tickers: Final = Decoder(list[Ticker]).decode
+tickers: Final = Decoder(Annotated[list[Ticker], AT_LEAST_ONE]).decode
 funding_rate: Final = Decoder(FundingRate).decode
 price: Final = Decoder(Price).decode
 kline: Final = Decoder(Kline).decode

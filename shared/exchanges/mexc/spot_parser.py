@@ -1,12 +1,12 @@
 """Spot: which frame goes where, and what a stream must remember."""
 
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Final, TypeVar
 
 from shared.envelope import Frame, FrameKind, RestReply
 from shared.errors import ParseError
+from shared.exchanges.base import MOST_ROUTES, Origin, Output, Resync, Routes
 from shared.exchanges.base import Handler as Routed
-from shared.exchanges.base import Origin, Output, Resync, Routes
 from shared.exchanges.books import Books
 from shared.exchanges.mexc import book, spot_market, spot_wire
 from shared.exchanges.mexc.endpoints import SPOT_DEPTH, SPOT_INSTRUMENTS, depth_symbol, path_of
@@ -22,6 +22,8 @@ from shared.sequencing import CONTIGUOUS
 __all__ = ["SpotParser"]
 
 Handler = Callable[[Origin, Instrument, PushDataV3ApiWrapper, Output], None]
+
+ItemT = TypeVar("ItemT")
 
 _CHANNEL_TAG: Final = 0x0A
 _CHANNEL_AT: Final = 2
@@ -73,7 +75,7 @@ class SpotParser:
         if handler is not None:
             symbol = push.symbol or spot_channel(push.channel)[1] or ""
             instrument = self._listed.find(origin, symbol, output)
-            if body in _HOT and push.symbol and data[0] == _CHANNEL_TAG:
+            if body in _HOT and push.symbol and data[0] == _CHANNEL_TAG and len(self._routes) < MOST_ROUTES:
                 head = data[: data.find(_AFTER_CHANNEL, _CHANNEL_AT)]
                 self._routes[head] = self._hot(origin, body, instrument)
             handler(origin, instrument, push, output)
@@ -171,7 +173,8 @@ class SpotParser:
                     quotes.forget()
 
     def _deals(self, origin: Origin, instrument: Instrument, push: PushDataV3ApiWrapper, output: Output) -> None:
-        self._trades_of(origin, instrument).take(origin, push.publicAggreDeals.deals, _sent(push), output)
+        deals = _some(push.publicAggreDeals.deals, "deals")
+        self._trades_of(origin, instrument).take(origin, deals, _sent(push), output)
 
     def _book_ticker(self, origin: Origin, instrument: Instrument, push: PushDataV3ApiWrapper, output: Output) -> None:
         body = push.publicAggreBookTicker
@@ -181,7 +184,7 @@ class SpotParser:
         self, origin: Origin, instrument: Instrument, push: PushDataV3ApiWrapper, output: Output
     ) -> None:
         body = push.publicBookTickerBatch
-        for item in body.items:
+        for item in _some(body.items, "items"):
             try:
                 self._quote(origin, instrument, item, body.version, _sent(push), output)
             except ParseError as error:
@@ -212,12 +215,19 @@ class SpotParser:
         spot_market.ticker(origin, instrument, push.publicMiniTicker, _sent(push), output)
 
     def _mini_tickers(self, origin: Origin, push: PushDataV3ApiWrapper, output: Output) -> None:
-        for item in push.publicMiniTickers.items:
+        for item in _some(push.publicMiniTickers.items, "items"):
             try:
                 instrument = self._listed.find(origin, item.symbol, output)
                 spot_market.ticker(origin, instrument, item, _sent(push), output)
             except ParseError as error:
                 output.reject(error)
+
+
+def _some(items: Sequence[ItemT], field: str) -> Sequence[ItemT]:
+    """The items of a body; raises ParseError(``missing_field``) where it has none."""
+    if not items:
+        raise ParseError("missing_field", f"{field} was empty")
+    return items
 
 
 def _sent(push: PushDataV3ApiWrapper) -> int | None:

@@ -29,6 +29,8 @@ SECOND: Final = 1_000_000_000
 LARGEST: Final = 2**63 - 1
 """Times and sequence numbers leave as 64-bit integers."""
 
+_EMPTY: Final = frozenset({"null", '""'})
+
 LAST_MS: Final = LARGEST // MILLISECOND
 
 
@@ -84,9 +86,12 @@ def whole(text: str, field: str) -> int:
 
 
 def text(raw: Raw) -> str:
-    """What stands in a JSON document where a number should, without quotes if it has some; ``null`` is empty."""
-    value = str(raw, "latin-1").strip('"')
-    return "" if value == "null" else value
+    """What stands in a JSON document where a number should; ``null`` and ``""`` are empty.
+
+    A number in quotes keeps them, and so is none: the venue sends numbers, never text.
+    """
+    value = str(raw, "latin-1")
+    return "" if value in _EMPTY else value
 
 
 def known_or_none(raw: Raw, field: str) -> str | None:

@@ -9,17 +9,19 @@ from shared.numbers import (
     PROVED,
     PROVED_LIMIT,
     NumberError,
+    add,
     divide,
     is_plain,
     is_zero,
     multiply,
     optional,
     plain,
+    subtract,
     unsigned,
 )
 
 
-@pytest.mark.parametrize("text", ["0", "7", "0.10000000", "8750.0000", "0.0000001", "100000000000000000000.5", "007"])
+@pytest.mark.parametrize("text", ["0", "7", "0.10000000", "8750.0000", "0.0000001", "100000000000000000000.5"])
 def test_plain_text_leaves_as_it_came(text: str) -> None:
     """Venue text that is plain already is not touched, trailing zeros included."""
     assert plain(text) == text
@@ -42,6 +44,9 @@ def test_plain_text_leaves_as_it_came(text: str) -> None:
         (Decimal("-0"), "0"),
         (Decimal("0E+5"), "0"),
         ("0e999", "0"),
+        ("007", "7"),
+        ("00.50", "0.50"),
+        ("000", "0"),
     ],
 )
 def test_other_spellings_become_plain(given: str | Decimal, wanted: str) -> None:
@@ -213,3 +218,22 @@ def test_what_was_proved_is_remembered() -> None:
     for number in range(PROVED_LIMIT + 1):
         unsigned(f"{number}.25")
     assert len(PROVED) <= PROVED_LIMIT
+
+
+@pytest.mark.parametrize(
+    ("text", "other", "total", "difference"),
+    [
+        ("1.50", "0.25", "1.75", "1.25"),
+        ("0.1", "0.1", "0.2", "0.0"),
+        ("-0.3", "0.3", "0.0", "-0.6"),
+        (
+            "123456789012345678901234567890.1",
+            "0.00000000000000000001",
+            "123456789012345678901234567890.10000000000000000001",
+            "123456789012345678901234567890.09999999999999999999",
+        ),
+    ],
+)
+def test_sums_and_differences_are_exact(text: str, other: str, total: str, difference: str) -> None:
+    assert add(text, other) == total
+    assert subtract(text, other) == difference

@@ -5,6 +5,7 @@ import pytest
 
 from shared.errors import TidegateError
 from shared.exchanges import EXCHANGES, UnknownExchange, adapter
+from shared.exchanges.accounts import ACCOUNT_EXCHANGES, account_adapter
 from tests.support.paths import ROOT
 
 
@@ -37,3 +38,22 @@ def test_naming_exchanges_imports_none() -> None:
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
     assert run.stdout.strip() == "['shared.exchanges.bybit']"
+
+
+def test_accounts_are_listed_and_found_by_name() -> None:
+    assert {"binance", "bybit"} <= set(ACCOUNT_EXCHANGES)
+    assert set(ACCOUNT_EXCHANGES) <= set(EXCHANGES)
+    for name in ACCOUNT_EXCHANGES:
+        assert account_adapter(name).name == name
+        assert set(account_adapter(name).products) <= set(adapter(name).products)
+    with pytest.raises(UnknownExchange, match="'nosuch' is no exchange; binance, bybit"):
+        account_adapter("nosuch")
+
+
+def test_naming_account_adapters_imports_none() -> None:
+    code = (
+        "import sys; from shared.exchanges.accounts import ACCOUNT_EXCHANGES; list(ACCOUNT_EXCHANGES);"
+        "print([name for name in sys.modules if name.endswith('.account')])"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert run.stdout.strip() == "[]"

@@ -155,7 +155,7 @@ def test_no_rule_for_another_product() -> None:
 
 def test_list_is_one_request_without_pages() -> None:
     for product, url, weight in (
-        ("spot", "https://api.binance.com/api/v3/exchangeInfo", 20),
+        ("spot", "https://api.binance.com/api/v3/exchangeInfo?showPermissionSets=false", 20),
         ("usdm", "https://fapi.binance.com/fapi/v1/exchangeInfo", 1),
     ):
         (request,) = ADAPTER.instrument_requests(product, ADAPTER.products[product])

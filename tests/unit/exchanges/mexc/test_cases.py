@@ -133,7 +133,9 @@ def test_what_is_no_number_stays_inside() -> None:
         stream.push(futures("push.deal", f'[{{"p":{token},"v":1,"T":1,"t":1790000000000}}]'))
     assert stream.messages == []
     assert stream.codes == ["invalid_json", "invalid_json", *["bad_number"] * 4]
-    (message,) = stream.push(futures("push.ticker", '{"lastPrice":"1.5","bid1":"-0"}')).messages
+    stream.push(futures("push.ticker", '{"lastPrice":"1.5"}'))
+    assert (stream.messages, stream.codes[-1]) == ([], "bad_number")
+    (message,) = stream.push(futures("push.ticker", '{"lastPrice":1.5,"bid1":-0}')).messages
     assert json.decode(json.encode(message))["bid_price"] is None
 
 

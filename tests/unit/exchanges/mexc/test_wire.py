@@ -76,11 +76,11 @@ def test_sequence_numbers() -> None:
     ("token", "expected"),
     [
         (b"7.548E+4", "7.548E+4"),
-        (b'"12.50"', "12.50"),
+        (b'"12.50"', '"12.50"'),
         (b"null", ""),
         (b'""', ""),
         (b"true", "true"),
-        ('"\uff11"'.encode(), "ï¼\x91"),
+        ('"\uff11"'.encode(), '"ï¼\x91"'),
     ],
 )
 def test_text_of_a_number(token: bytes, expected: str) -> None:
