@@ -1,7 +1,8 @@
 """The bounded buffer between a socket and the broker, and what is given up when it is full.
 
 Nothing waits: an append always succeeds. Where room is needed, superseded quotes and tickers go first (a newer frame
-of the same instrument is waiting behind them: *conflated*), then the oldest frames (*shed*). Marks, REST replies and
+of the same instrument is waiting behind them: *conflated*), then the oldest frames (*shed*). The same happens, full or
+not, when the queue stands: more comes than gets out, so that everything would be late. Marks, REST replies and
 what opens an epoch are never given up. Times are monotonic nanoseconds.
 """
 
@@ -12,6 +13,7 @@ from msgspec import Struct
 
 from shared.envelope import Frame, FrameKind, Shed, ShedItem, encode_mark
 from shared.exchanges.base import DATA, Feed, Overflow, Route
+from shared.standing import StandingQueue
 
 __all__ = ["Entry", "FrameBuffer", "Losses"]
 
@@ -52,11 +54,12 @@ class FrameBuffer:
     the buffer is empty again: where the broker keeps up, frames pass through a queue and nothing else.
     """
 
-    def __init__(self, limit_frames: int, limit_bytes: int, max_age_ns: int) -> None:
+    def __init__(self, limit_frames: int, limit_bytes: int, max_age_ns: int, standing: StandingQueue) -> None:
         self.limit_frames: Final = limit_frames
         self.limit_bytes: Final = limit_bytes
         self._crowd: Final = min(limit_frames, CROWD)
         self._max_age_ns: Final = max_age_ns
+        self.standing: Final = standing
         self._entries: deque[Entry] = deque()
         self._ranked = False
         """Whether the next three are up to date; else they are empty, and no entry is gone."""
@@ -94,15 +97,13 @@ class FrameBuffer:
     def take(self, frames: int, size: int, now: int) -> list[Entry]:
         """The next frames in order, all of one epoch, at most so many frames and bytes (one at least, however large).
 
-        Frames that are too old to be worth anything are shed. What was shed since the last call is announced by a
-        mark in front, or behind the frame that opens the epoch to which it belonged.
+        Frames that are too old to be worth anything are shed, and while the queue stands those that a newer one
+        supersedes are conflated and those that waited for longer than its target are shed. What was shed since the
+        last call is announced by a mark in front, or behind the frame that opens the epoch to which it belonged.
         """
         taken: list[Entry] = []
-        oldest, edge = self.oldest(), now - self._max_age_ns
-        if oldest is not None and oldest < edge:
-            self._expire(edge)
-            oldest = self.oldest()
-        if oldest is None:
+        oldest = self.oldest()
+        if oldest is None or not self._still_wanted(oldest, now):
             return taken
         entries = self._entries
         self._announce(taken, entries[0].frame.ts_received, now)
@@ -186,21 +187,40 @@ class FrameBuffer:
         if len(self._entries) + len(self._expendable) + len(self._superseded) > 4 * self.frames + SLACK:
             self._compact()
 
-    def _expire(self, edge: int) -> None:
+    def _still_wanted(self, oldest: int, now: int) -> bool:
+        """Give up what is too late to be of use; whether anything is left."""
+        standing = self.standing
+        if standing.taken(now - oldest, now):
+            self._rank()
+            while self._drop_superseded():
+                pass
+            self._expire(now - standing.target_ns, "overload")
+        elif oldest < (edge := now - self._max_age_ns):
+            self._expire(edge, "expired")
+        else:
+            return True
+        return self.oldest() is not None
+
+    def _expire(self, edge: int, reason: str) -> None:
         self._rank()
         expendable = self._expendable
         while expendable and (expendable[0].gone or expendable[0].queued < edge):
             entry = expendable.popleft()
             if not entry.gone:
-                self._give_up(entry, "expired")
+                self._give_up(entry, reason)
 
-    def _make_room(self, reason: str) -> bool:
+    def _drop_superseded(self) -> bool:
         while self._superseded:
             entry = self._superseded.popleft()
             if not entry.gone:
                 self._remove(entry)
                 self._count(self._losses, entry, "conflated")
                 return True
+        return False
+
+    def _make_room(self, reason: str) -> bool:
+        if self._drop_superseded():
+            return True
         while self._expendable:
             entry = self._expendable.popleft()
             if not entry.gone:

@@ -11,6 +11,7 @@ from services.ingest.packing import Packer
 from services.ingest.telemetry import StreamTelemetry
 from shared.batching import BatchPolicy, Trigger
 from shared.bus.base import Publisher
+from shared.bus.deadline import Deadline
 from shared.circuit import Circuit
 from shared.clock import Clock
 from shared.control import StreamInfo
@@ -28,6 +29,7 @@ from shared.envelope import (
 from shared.errors import BrokerError, PublishFailed
 from shared.exchanges.base import DATA, Route
 from shared.overflow import Entry, FrameBuffer
+from shared.standing import StandingQueue
 from shared.topology import RAW, raw_key
 
 __all__ = ["Outlet", "OutletSettings", "Permits"]
@@ -39,6 +41,8 @@ OPEN_CIRCUIT_PAUSE_NS: Final = 20_000_000
 IDLE_NS: Final = 1_000_000_000
 GRACE_S: Final = 1.0
 """A publisher keeps its deadline itself; one that does not is cut off so much later."""
+GRACE_TURNS: Final = 1_000
+"""Of the loop, besides: where that was held up both deadlines are over at once; the publisher's is to come first."""
 
 
 class OutletSettings(Struct, frozen=True):
@@ -48,6 +52,8 @@ class OutletSettings(Struct, frozen=True):
     buffer_frames: int
     buffer_bytes: int
     buffer_max_age_ns: int
+    overload_wait_ns: int
+    overload_after_ns: int
     deadline_s: float
 
 
@@ -86,7 +92,8 @@ class Outlet:
         self._wall = clock.wall
         self._monotonic = clock.monotonic
         self._telemetry = telemetry
-        self._buffer = FrameBuffer(settings.buffer_frames, settings.buffer_bytes, settings.buffer_max_age_ns)
+        standing = StandingQueue(settings.overload_wait_ns, settings.overload_after_ns)
+        self._buffer = FrameBuffer(settings.buffer_frames, settings.buffer_bytes, settings.buffer_max_age_ns, standing)
         telemetry.limits(settings.buffer_frames, settings.buffer_bytes)
         self._wake = asyncio.Event()
         self._woken = False
@@ -249,7 +256,7 @@ class Outlet:
         started = self._clock.monotonic()
         before = (circuit.state, circuit.failures)
         try:
-            async with asyncio.timeout(deadline_s + GRACE_S):
+            async with Deadline(deadline_s + GRACE_S, turns=GRACE_TURNS):
                 await self._publisher.publish(RAW, self._key, body, deadline_s=deadline_s)
         except asyncio.CancelledError:
             circuit.abandoned()

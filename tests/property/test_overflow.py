@@ -13,10 +13,12 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from shared.envelope import Frame, FrameKind, Shed, decode_mark
 from shared.exchanges.base import DATA, Feed, FrameClass, Overflow, Route
 from shared.overflow import Entry, FrameBuffer
+from shared.standing import StandingQueue
 
 LIMIT_FRAMES = 6
 LIMIT_BYTES = 60
 MAX_AGE = 50
+TARGET, PATIENCE = 15, 30
 
 Key = tuple[str | None, str | None, str]
 
@@ -53,6 +55,7 @@ class PlainBuffer:
     unannounced: dict[int, Counter[Key]] = field(default_factory=dict)
     life: int = 0
     taken_life: int = 0
+    standing: StandingQueue = field(default_factory=lambda: StandingQueue(TARGET, PATIENCE))
 
     def append(self, item: Item) -> None:
         if item.route.overflow is Overflow.CONFLATE and not item.protected:
@@ -65,12 +68,15 @@ class PlainBuffer:
     def full(self, size: int) -> bool:
         return len(self.waiting) >= LIMIT_FRAMES or sum(one.size for one in self.waiting) + size > LIMIT_BYTES
 
-    def make_room(self, reason: str) -> bool:
+    def conflate(self) -> bool:
         self.superseded = [item for item in self.superseded if item in self.waiting]
-        if self.superseded:
-            item = self.superseded.pop(0)
+        for item in self.superseded[:1]:
             self.waiting.remove(item)
             self.losses[item.route.feed, item.route.native_symbol, "conflated"] += 1
+        return bool(self.superseded)
+
+    def make_room(self, reason: str) -> bool:
+        if self.conflate():
             return True
         expendable = [item for item in self.waiting if not item.protected]
         for item in expendable[:1]:
@@ -85,9 +91,14 @@ class PlainBuffer:
 
     def take(self, frames: int, size: int, now: int) -> list[int | dict[Key, int]]:
         """Numbers of frames, and what is announced between them."""
+        edge, reason = now - MAX_AGE, "expired"
+        if self.waiting and self.standing.taken(now - self.waiting[0].queued, now):
+            edge, reason = now - TARGET, "overload"
+            while self.conflate():
+                pass
         for item in [*self.waiting]:
-            if not item.protected and item.queued < now - MAX_AGE:
-                self.shed(item, "expired")
+            if not item.protected and item.queued < edge:
+                self.shed(item, reason)
         taken: list[int | dict[Key, int]] = []
         if self.waiting:
             self.announce(taken)
@@ -117,7 +128,7 @@ class Buffering(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.buffer = FrameBuffer(LIMIT_FRAMES, LIMIT_BYTES, MAX_AGE)
+        self.buffer = FrameBuffer(LIMIT_FRAMES, LIMIT_BYTES, MAX_AGE, StandingQueue(TARGET, PATIENCE))
         self.plain = PlainBuffer()
         self.now = 0
         self.appended: list[Item] = []
@@ -174,7 +185,7 @@ class Buffering(RuleBasedStateMachine):
         self.lost.update(self.buffer.collect())
         return Counter({key: count for key, count in self.lost.items() if key[2] != "conflated"})
 
-    @rule(later=st.sampled_from([1, 20, 51]))
+    @rule(later=st.sampled_from([1, 10, 20, 51]))
     def time_passes(self, later: int) -> None:
         """Up to more than frames live."""
         self.now += later

@@ -247,6 +247,8 @@ def outlet(
         ingest.buffer_frames,
         ingest.buffer_bytes,
         int(ingest.buffer_max_age_s * 1_000_000_000),
+        int(ingest.overload_wait_ms * 1_000_000),
+        int(ingest.overload_after_ms * 1_000_000),
         settings.broker.publish_deadline_s,
     )
     return Outlet(info, publisher, permits, bounds, SystemClock(), telemetry.stream(info.stream))

@@ -9,6 +9,7 @@ import pytest
 from shared.envelope import Connected, Frame, FrameKind, Shed, ShedItem, decode_mark, encode_mark
 from shared.exchanges.base import DATA, Feed, FrameClass, Overflow, Route
 from shared.overflow import CROWD, Entry, FrameBuffer
+from shared.standing import StandingQueue
 
 TRADE: Final = Route(FrameClass.DATA, Feed.TRADE, "BTCUSDT", Overflow.SHED)
 BOOK: Final = Route(FrameClass.DATA, Feed.BOOK, "BTCUSDT", Overflow.RESYNC)
@@ -18,12 +19,17 @@ TICKER: Final = Route(FrameClass.DATA, Feed.TICKER, "BTCUSDT", Overflow.CONFLATE
 MARK: Final = Frame(FrameKind.MARK, 9, encode_mark(Connected("wss://venue.test")))
 
 
+def patient() -> StandingQueue:
+    """One that takes nothing for an overload."""
+    return StandingQueue(10**15, 10**15)
+
+
 def text(data: str) -> Frame:
     return Frame(FrameKind.TEXT, 1, data.encode())
 
 
 def buffer_of(*frames: tuple[str, Route], limit: int = 100, size: int = 10_000, age: int = 1_000) -> FrameBuffer:
-    buffer = FrameBuffer(limit, size, age)
+    buffer = FrameBuffer(limit, size, age, patient())
     for data, route in frames:
         buffer.append(text(data), route, 0)
     return buffer
@@ -83,7 +89,7 @@ def test_oldest_frames_are_shed_and_announced_once() -> None:
 @pytest.mark.parametrize("limit", [20, CROWD, 2 * CROWD])
 def test_superseded_go_first_however_many_waited(limit: int) -> None:
     """Again after the buffer was empty, and whether it was full before or not."""
-    buffer = FrameBuffer(limit, 1_000_000, 1_000)
+    buffer = FrameBuffer(limit, 1_000_000, 1_000, patient())
     for _ in range(3):
         for at in range(limit - 5):
             buffer.append(text(f"q{at}"), QUOTE, 0)
@@ -122,7 +128,7 @@ def test_bytes_are_bounded_too() -> None:
 @pytest.mark.parametrize("route", [DATA, TRADE, QUOTE])
 def test_marks_and_replies_are_never_given_up(route: Route) -> None:
     """Whatever is said of them; only the end of the process clears them."""
-    buffer = FrameBuffer(2, 10_000, 1_000)
+    buffer = FrameBuffer(2, 10_000, 1_000, patient())
     frames = [MARK, Frame(FrameKind.REST, 2, b"reply"), Frame(FrameKind.REST, 3, b"reply")]
     for frame in frames:
         buffer.append(frame, route, 0)
@@ -145,7 +151,7 @@ def test_clear_gives_up_everything() -> None:
 
 def test_old_frames_expire() -> None:
     """They are worth nothing any more; marks before them are in nobody's way."""
-    buffer = FrameBuffer(100, 10_000, 1_000)
+    buffer = FrameBuffer(100, 10_000, 1_000, patient())
     buffer.append(MARK, DATA, 0)
     buffer.append(text("old"), TRADE, 0)
     buffer.append(text("young"), TRADE, 1)
@@ -174,7 +180,7 @@ def test_loss_is_announced_in_its_own_epoch() -> None:
 
 def test_loss_of_a_new_epoch_waits_for_the_next_batch_if_it_must() -> None:
     """A batch of one frame has no room for it."""
-    buffer = FrameBuffer(2, 10_000, 1_000)
+    buffer = FrameBuffer(2, 10_000, 1_000, patient())
     buffer.append(MARK, DATA, 0, epoch=7)
     for data in ("b1", "b2"):
         buffer.append(text(data), TRADE, 0)
@@ -187,7 +193,7 @@ def test_loss_of_a_new_epoch_waits_for_the_next_batch_if_it_must() -> None:
 
 def test_frame_that_opens_an_epoch_is_kept() -> None:
     """Whatever kind it is of: without it nobody knew that the epoch began."""
-    buffer = FrameBuffer(1, 10_000, 1_000)
+    buffer = FrameBuffer(1, 10_000, 1_000, patient())
     buffer.append(text("first"), QUOTE, 0, epoch=7)
     buffer.append(text("second"), QUOTE, 0)
     buffer.shed_all("circuit_open")
@@ -212,7 +218,7 @@ def kept(text_of: str) -> int:
 @pytest.mark.parametrize("first", [TRADE, QUOTE, DATA])
 def test_memory_is_bounded_while_nothing_is_taken(first: Route) -> None:
     """A broker that is away for an hour does not make the buffer keep what it has given up."""
-    buffer = FrameBuffer(10, 1_000_000, 10**15)
+    buffer = FrameBuffer(10, 1_000_000, 10**15, patient())
     buffer.append(MARK if first is DATA else text("first"), first, 0)
     for at in range(5_000):
         buffer.append(text(f"away {at}"), QUOTE if at % 2 else ETH_QUOTE, at)
@@ -226,7 +232,7 @@ def test_memory_is_bounded_while_nothing_is_taken(first: Route) -> None:
 
 def test_memory_is_bounded_while_everything_is_taken() -> None:
     """Nor does it keep what it has handed out, superseded or not, when there was never a want of room."""
-    buffer = FrameBuffer(1_000, 1_000_000, 10**15)
+    buffer = FrameBuffer(1_000, 1_000_000, 10**15, patient())
     for at in range(5_000):
         buffer.append(text(f"taken {at}"), QUOTE, at)
         if at % 3 == 2:
@@ -237,3 +243,27 @@ def test_memory_is_bounded_while_everything_is_taken() -> None:
     assert kept("taken") < 1_000
     buffer.take(1_000, 100_000, 0)
     assert kept("taken") == 0
+
+
+def test_a_queue_that_stands_is_conflated_and_cut_to_what_may_wait() -> None:
+    """Every frame waits 30 where 10 would do, and goes on to do so: newer quotes stand for older ones, trades go."""
+    buffer = FrameBuffer(100, 10_000, 1_000, StandingQueue(10, 100))
+    for now in range(0, 400, 10):
+        buffer.append(text(f"t{now}"), TRADE, now)
+        buffer.append(text(f"q{now}"), QUOTE, now)
+        if now >= 30:
+            waited = [now - entry.queued for entry in buffer.take(2, 1_000, now) if entry.frame.kind != FrameKind.MARK]
+            assert waited == [30, 30] if now <= 120 else max(waited) <= 10
+    losses = buffer.collect()
+    assert losses["quote", "BTCUSDT", "conflated"] > 0
+    assert losses["trade", "BTCUSDT", "overload"] > 0
+    assert losses.keys() == {("quote", "BTCUSDT", "conflated"), ("trade", "BTCUSDT", "overload")}
+
+
+def test_what_an_outage_left_is_not_given_up_while_it_gets_less() -> None:
+    buffer = FrameBuffer(1_000, 10_000, 10**9, StandingQueue(10, 100))
+    for at in range(100):
+        buffer.append(text(f"t{at}"), TRADE, 20 * at)
+    taken = [name for now in range(2_000, 3_000, 20) for name in shown(buffer.take(3, 1_000, now))]
+    assert taken == [f"t{at}" for at in range(100)]
+    assert buffer.collect() == {}
