@@ -38,8 +38,9 @@ ENV PATH=/opt/tidegate/bin:$PATH \
     PYTHONFAULTHANDLER=1 \
     PYTHONUNBUFFERED=1
 
-# A named volume takes owner and mode from the directory it is mounted over.
-RUN install --directory --owner=10001 --group=10001 --mode=0755 /var/lib/tidegate
+# A named volume takes owner and mode from the directory that it is mounted over.
+RUN cd /var/lib && install --directory --owner=10001 --group=10001 --mode=0755 \
+    tidegate tidegate/credentials tidegate/journal tidegate/state
 WORKDIR /var/lib/tidegate
 
 COPY --from=builder /opt/tidegate /opt/tidegate

@@ -69,8 +69,8 @@ class Stack:
         eventually_sync(healthy, "every service is healthy", within=READY_S, interval=1.0)
 
     def tap(self, pattern: str, count: int) -> list[dict[str, Any]]:
-        """So many canonical messages, taken inside a container."""
-        lines = self.compose("exec", "-T", "normalizer", "tidegate", "tap", pattern, "--json", "--count", str(count))
+        """So many canonical messages, as somebody gets them who may read market data and nothing else."""
+        lines = self.compose("run", "--rm", "-T", "consumer", "tap", pattern, "--json", "--count", str(count))
         return [json.loads(line) for line in lines.splitlines()]
 
     def query(self, expression: str) -> dict[tuple[str, ...], float]:

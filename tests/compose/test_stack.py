@@ -13,10 +13,10 @@ from shared.exchanges import EXCHANGES
 from tests.compose.engine import NoEngine, base_images, engine, missing_images
 from tests.compose.stack import Stack
 from tests.ops.dashboard_rules import expressions
-from tests.ops.expressions import plain
 from tests.support.eventually import eventually_sync
 from tests.support.paths import ROOT
 from tests.support.processes import fetch_json
+from tools.dashboards.promql import filled
 
 pytestmark = [pytest.mark.compose, pytest.mark.timeout(0)]
 
@@ -115,7 +115,7 @@ def test_every_panel_of_the_overview_is_answered(stack: Stack) -> None:
     overview = json.loads((ROOT / "grafana/dashboards/Tidegate/overview.json").read_text())
 
     def answered() -> bool:
-        silent = [place for place, expression in expressions(overview).items() if not stack.query(plain(expression))]
+        silent = [place for place, expression in expressions(overview).items() if not stack.query(filled(expression))]
         assert [place for place in silent if not place.startswith(UNTIL_THE_FIRST)] == []
         return True
 
@@ -155,13 +155,21 @@ def who(stack: Stack, user: str, password: str) -> Any:
 
 
 def test_the_broker_knows_the_passwords_that_were_made_and_no_default_one(stack: Stack) -> None:
-    file = "/var/lib/tidegate/operator-password"
+    file = "/var/lib/tidegate/credentials/broker/operator-password"
     password = stack.compose("run", "--rm", "-T", "--entrypoint", "cat", "credentials", file).strip()
 
     assert who(stack, "operator", password)["tags"] == ["monitoring"]
     assert who(stack, "guest", "guest") is None
     with pytest.raises(RuntimeError, match="Permission denied"):
-        stack.compose("exec", "-T", "rabbitmq", "cat", "/var/lib/tidegate/amqp-url")
+        stack.compose("exec", "-T", "rabbitmq", "cat", "/var/lib/tidegate/broker/operator-password")
+    for service, own in (("normalizer", 1), ("rabbitmq", 0)):
+        seen = stack.compose("exec", "-T", service, "find", "/var/lib/tidegate", "-name", "amqp-url").split()
+        assert len(seen) == own, service
+
+
+def test_a_consumer_of_market_data_is_refused_accounts(stack: Stack) -> None:
+    with pytest.raises(RuntimeError, match="refused for user 'consumer'"):
+        stack.compose("run", "--rm", "-T", "consumer", "tap", "--account", "fill.#", "--count", "1")
 
 
 def test_stages_outlive_a_restart_of_the_broker(stack: Stack) -> None:
@@ -173,20 +181,31 @@ def test_stages_outlive_a_restart_of_the_broker(stack: Stack) -> None:
     eventually_sync(lambda: accounted_for(stack), "every frame is accounted for", within=60, interval=1.0)
 
 
-def test_a_second_normalizer_starts_beside_the_first(stack: Stack) -> None:
-    stack.compose("up", "--detach", "--no-recreate", "--no-deps", "--scale", "normalizer=2", "normalizer")
+def scale(stack: Stack, count: int) -> None:
+    """So many normalizers; until all of them, and no others, are scraped and every stream has its one owner."""
+    options = ("--detach", "--no-recreate", "--no-deps", "--scale", f"normalizer={count}")
+    stack.compose("up", *options, "normalizer")
 
-    def both_scraped() -> bool:
-        assert [one["State"]["Status"] for one in stack.containers("normalizer")] == ["running", "running"]
-        assert targets(stack)["normalizer", "normalizer"] == ["up", "up"]
+    def shared_out() -> bool:
+        assert targets(stack)["normalizer", "normalizer"] == ["up"] * count
+        assert set(stack.query("sum by (stream) (tidegate_stream_owned)").values()) == {1.0}
+        assert stack.query("count(sum by (instance) (tidegate_streams_owned) > 0)") == {(): count}
         return True
 
-    eventually_sync(both_scraped, "two normalizers run and are scraped", within=60, interval=1.0)
+    eventually_sync(shared_out, f"{count} normalizers are scraped and share the streams", within=120, interval=1.0)
+
+
+def test_prometheus_finds_four_normalizers_and_forgets_three_without_an_alert(stack: Stack) -> None:
+    scale(stack, 4)
+    scale(stack, 1)
+
+    missed = 'max_over_time(ALERTS{alertname="TidegateTargetMissing", alertstate="firing"}[5m])'
+    assert {labels for labels in stack.query(missed) if "normalizer" in labels} == set()
 
 
 def test_a_stage_that_is_told_to_stop_drains_and_ends_well(stack: Stack) -> None:
     stack.compose("stop", "ingest-bybit", "normalizer")
 
     ended = [one["State"] for name in ("ingest-bybit", "normalizer") for one in stack.containers(name)]
-    assert len(ended) == 3
+    assert len(ended) == 2
     assert {(state["Status"], state["ExitCode"], state["OOMKilled"]) for state in ended} == {("exited", 0, False)}

@@ -23,6 +23,13 @@ LIVE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
 SIMULATED: dict[str, Any] = yaml.safe_load((ROOT / "compose.sim.yml").read_text())
 INGESTS = {f"ingest-{exchange}" for exchange in EXCHANGES}
 STAGES = {*INGESTS, "normalizer"}
+ACCOUNT_STAGES = {"ingest-bybit-main", "normalizer-account"}
+"""Started by ``--profile accounts`` only: they need secrets."""
+
+
+def source(mount: str | dict[str, Any]) -> str:
+    """What is mounted, in the short or the long form."""
+    return mount.split(":")[0] if isinstance(mount, str) else str(mount["source"])
 
 
 def has_compose() -> bool:
@@ -33,7 +40,19 @@ def has_compose() -> bool:
 
 
 def test_the_services_are_those_of_the_market_plane() -> None:
-    assert LIVE["services"].keys() == STAGES | {"credentials", "rabbitmq", "prometheus", "grafana"}
+    plain = {name for name, service in LIVE["services"].items() if "profiles" not in service}
+
+    assert plain == STAGES | {"credentials", "rabbitmq", "prometheus", "grafana"}
+    assert LIVE["services"].keys() - plain == ACCOUNT_STAGES | {"consumer"}
+
+
+def test_only_services_of_the_accounts_profile_need_secrets() -> None:
+    needs = {name: service["secrets"] for name, service in LIVE["services"].items() if "secrets" in service}
+
+    assert needs == {"ingest-bybit-main": ["bybit-main-key", "bybit-main-secret"]}
+    assert {LIVE["services"][name]["profiles"][0] for name in ACCOUNT_STAGES} == {"accounts"}
+    assert {one["file"].split("/")[1] for one in LIVE["secrets"].values()} == {"secrets"}
+    assert "secrets/" in (ROOT / ".gitignore").read_text().splitlines()
 
 
 def test_every_service_keeps_to_the_rules() -> None:
@@ -94,20 +113,29 @@ def test_stages_wait_for_a_broker_that_answers_and_for_their_passwords() -> None
         assert needs["credentials"]["condition"] == "service_completed_successfully"
 
 
-def test_only_what_makes_the_passwords_may_write_them() -> None:
+def test_a_role_sees_its_own_password_and_only_what_makes_them_may_write() -> None:
     mounts = {
-        name: [mount for mount in service.get("volumes", []) if mount.startswith("credentials:")]
+        name: [mount for mount in service.get("volumes", []) if source(mount) == "credentials"]
         for name, service in LIVE["services"].items()
     }
+    seen = {name: found[0]["volume"]["subpath"] for name, found in mounts.items() if found and name != "credentials"}
+    roles = dict.fromkeys(INGESTS, "ingest") | {
+        "normalizer": "normalizer",
+        "consumer": "consumer",
+        "ingest-bybit-main": "ingest-account",
+        "normalizer-account": "normalizer-account",
+        "rabbitmq": "broker",
+    }
 
-    assert {name for name, found in mounts.items() if found} == STAGES | {"credentials", "rabbitmq"}
-    assert [name for name, found in mounts.items() if found and not found[0].endswith(":ro")] == ["credentials"]
+    assert seen == roles
+    assert [name for name in seen if not mounts[name][0]["read_only"]] == []
+    assert mounts["credentials"] == ["credentials:/var/lib/tidegate/credentials"]
     assert LIVE["services"]["credentials"]["network_mode"] == "none"
 
 
 def test_everything_that_is_mounted_from_the_repository_is_there() -> None:
     mounts = [volume for service in LIVE["services"].values() for volume in service.get("volumes", [])]
-    sources = {mount.split(":")[0] for mount in mounts}
+    sources = {source(mount) for mount in mounts}
 
     assert [one for one in sources if one.startswith(".") and not (ROOT / one).exists()] == []
     assert {one for one in sources if not one.startswith(".")} == LIVE["volumes"].keys()

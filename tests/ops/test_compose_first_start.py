@@ -17,6 +17,7 @@ from tests.support.paths import ROOT
 pytestmark = pytest.mark.ops
 
 SCRIPT = ROOT / "rabbitmq/first_start.py"
+ROLES = {"ingest", "normalizer", "ingest-account", "normalizer-account", "consumer", "account-consumer"}
 
 
 def first_start(directory: Path) -> str:
@@ -26,7 +27,7 @@ def first_start(directory: Path) -> str:
 
 
 def contents(directory: Path) -> dict[str, str]:
-    return {file.name: file.read_text() for file in directory.iterdir()}
+    return {str(file.relative_to(directory)): file.read_text() for file in directory.rglob("*") if file.is_file()}
 
 
 def matches(password: str, password_hash: str) -> bool:
@@ -34,41 +35,52 @@ def matches(password: str, password_hash: str) -> bool:
     return hashlib.sha256(decoded[:4] + password.encode()).digest() == decoded[4:]
 
 
-def test_rabbitmq_is_told_hashes_of_the_passwords_that_the_others_are_given(tmp_path: Path) -> None:
+def test_rabbitmq_is_told_hashes_of_the_passwords_that_the_roles_are_given(tmp_path: Path) -> None:
     first_start(tmp_path)
 
     made = contents(tmp_path)
-    url = urlsplit(made["amqp-url"].strip())
-    users = {user["name"]: user for user in json.loads(made["definitions.json"])["users"]}
-    assert made.keys() == {"amqp-url", "operator-password", "definitions.json"}
-    assert (url.scheme, url.username, url.hostname, url.port, url.path) == (
-        "amqp",
-        "tidegate",
-        "rabbitmq",
-        5672,
-        "/tidegate",
-    )
-    assert len(url.password or "") >= 40
-    assert matches(url.password or "", users["tidegate"]["password_hash"])
-    assert matches(made["operator-password"].strip(), users["operator"]["password_hash"])
-    assert (url.password or "") not in made["definitions.json"]
+    definitions = made["broker/definitions.json"]
+    users = {user["name"]: user for user in json.loads(definitions)["users"]}
+    assert users.keys() == ROLES | {"operator"}
+    assert made.keys() == {f"{role}/amqp-url" for role in ROLES} | {
+        "broker/operator-password",
+        "broker/definitions.json",
+    }
+    for role in ROLES:
+        url = urlsplit(made[f"{role}/amqp-url"].strip())
+        password = url.password or ""
+        assert (url.scheme, url.username, url.hostname, url.port, url.path) == (
+            "amqp",
+            role,
+            "rabbitmq",
+            5672,
+            "/tidegate",
+        )
+        assert len(password) >= 40
+        assert matches(password, users[role]["password_hash"])
+        assert password not in definitions
+    assert matches(made["broker/operator-password"].strip(), users["operator"]["password_hash"])
+    assert len(set(made.values())) == len(made)
 
 
-def test_nobody_administers_and_the_operator_changes_nothing(tmp_path: Path) -> None:
+def test_nobody_administers_and_the_operator_only_looks_at_pages(tmp_path: Path) -> None:
     first_start(tmp_path)
 
-    made = json.loads((tmp_path / "definitions.json").read_text())
+    made = json.loads((tmp_path / "broker/definitions.json").read_text())
     operator = next(one for one in made["permissions"] if one["user"] == "operator")
-    assert {user["name"]: user["tags"] for user in made["users"]} == {"tidegate": [], "operator": ["monitoring"]}
-    assert (operator["configure"], operator["write"], operator["read"]) == ("^$", "^$", ".*")
+    assert {user["name"]: user["tags"] for user in made["users"]} == {role: [] for role in ROLES} | {
+        "operator": ["monitoring"]
+    }
+    assert (operator["configure"], operator["write"], operator["read"]) == ("^$", "^$", "^$")
     assert {one["vhost"] for one in made["permissions"]} == {"tidegate"}
 
 
 def test_only_the_owner_reads_a_password(tmp_path: Path) -> None:
     first_start(tmp_path)
 
-    modes = {file.name: file.stat().st_mode & 0o777 for file in tmp_path.iterdir()}
-    assert modes == {"amqp-url": 0o400, "operator-password": 0o400, "definitions.json": 0o444}
+    modes = {name: (tmp_path / name).stat().st_mode & 0o777 for name in contents(tmp_path)}
+    assert {name for name, mode in modes.items() if mode != 0o400} == {"broker/definitions.json"}
+    assert modes["broker/definitions.json"] == 0o444
 
 
 def test_a_second_start_changes_and_says_nothing(tmp_path: Path) -> None:
@@ -82,8 +94,8 @@ def test_a_second_start_changes_and_says_nothing(tmp_path: Path) -> None:
 def test_a_start_that_was_cut_off_is_made_good(tmp_path: Path) -> None:
     first_start(tmp_path)
     before = contents(tmp_path)
-    (tmp_path / "amqp-url").unlink()
-    (tmp_path / "operator-password.new").touch(mode=0o400)
+    (tmp_path / "broker/definitions.json").unlink()
+    (tmp_path / "broker/operator-password.new").touch(mode=0o400)
 
     first_start(tmp_path)
 
@@ -100,21 +112,21 @@ def test_passwords_differ_from_installation_to_installation_and_are_not_said(tmp
 
     one, other = contents(tmp_path / "one"), contents(tmp_path / "other")
     assert [name for name in one if one[name] == other[name]] == []
-    assert one["operator-password"].strip() not in said[0]
+    assert one["broker/operator-password"].strip() not in said[0]
 
 
 def test_the_stages_read_the_address_from_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first_start(tmp_path)
     monkeypatch.delenv("AMQP_URL", raising=False)
-    monkeypatch.setenv("AMQP_URL_FILE", str(tmp_path / "amqp-url"))
+    monkeypatch.setenv("AMQP_URL_FILE", str(tmp_path / "normalizer/amqp-url"))
 
-    assert load().broker.url.get_secret_value() == (tmp_path / "amqp-url").read_text().strip()
+    assert load().broker.url.get_secret_value() == (tmp_path / "normalizer/amqp-url").read_text().strip()
 
 
 def test_an_address_in_the_environment_comes_before_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first_start(tmp_path)
     monkeypatch.setenv("AMQP_URL", "amqp://own.example/")
-    monkeypatch.setenv("AMQP_URL_FILE", str(tmp_path / "amqp-url"))
+    monkeypatch.setenv("AMQP_URL_FILE", str(tmp_path / "normalizer/amqp-url"))
 
     assert load().broker.url.get_secret_value() == "amqp://own.example/"
 
