@@ -1,9 +1,12 @@
 """Clocks as a value, so that whoever decides by time can be given another one."""
 
 import time
-from typing import Protocol
+from typing import Final, Protocol
 
-__all__ = ["Clock", "SystemClock"]
+__all__ = ["Clock", "SystemClock", "boot_ns"]
+
+
+_BOOT: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
 class Clock(Protocol):
@@ -23,3 +26,8 @@ class SystemClock:
 
     wall = staticmethod(time.time_ns)
     monotonic = staticmethod(time.perf_counter_ns)
+
+
+def boot_ns() -> int:
+    """Nanoseconds that also go on while the machine is suspended, where the system has such a clock (Linux)."""
+    return time.clock_gettime_ns(_BOOT)

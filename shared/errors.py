@@ -6,31 +6,39 @@ TidegateError
 ├─ ExchangeError                 a venue did something that ends a connection or a request
 │  ├─ StreamClosed               the socket ended (whoever ended it)
 │  ├─ StreamStale                nothing but heartbeats for too long
-│  └─ RequestFailed              a REST request got no usable reply
+│  ├─ RequestFailed              a REST request got no usable reply
+│  └─ AccountRefused             the venue refuses an account's key, signature or time
 ├─ BrokerError                   the bus
 │  ├─ BrokerUnavailable          no connection, or lost while waiting
 │  ├─ PublishFailed              nacked, returned, refused, or no confirm within the deadline: in doubt
 │  ├─ StreamBusy                 a raw queue has another consumer (shared.bus.base)
 │  └─ TopologyMismatch           a queue or AMQP exchange exists with other arguments
+├─ JournalError                  an account's journal cannot be used
+├─ StateError                    what is remembered of an account cannot be used
 └─ CaptureError                  a capture file is not what it should be
 """
 
+import os
 from typing import Final
 
 __all__ = [
     "PARSE_CODES",
+    "AccountRefused",
     "BrokerError",
     "BrokerUnavailable",
     "CaptureError",
     "ExchangeError",
+    "JournalError",
     "ParseError",
     "PublishFailed",
     "RequestFailed",
     "SettingsError",
+    "StateError",
     "StreamClosed",
     "StreamStale",
     "TidegateError",
     "TopologyMismatch",
+    "about",
 ]
 
 PARSE_CODES: Final = frozenset(
@@ -91,10 +99,15 @@ class StreamStale(ExchangeError):
 class RequestFailed(ExchangeError):
     """A REST request was not answered with a usable reply; ``status`` is None where there was no answer at all."""
 
-    def __init__(self, url: str, problem: str, status: int | None = None) -> None:
+    def __init__(self, url: str, problem: str, status: int | None = None, method: str = "GET") -> None:
         self.url = url
+        self.problem = problem
         self.status = status
-        super().__init__(f"GET {url} {problem}")
+        super().__init__(f"{method} {url} {problem}")
+
+
+class AccountRefused(ExchangeError):
+    """The venue refuses an account's key, signature or time; the text holds no secret."""
 
 
 class BrokerError(TidegateError):
@@ -117,5 +130,32 @@ class TopologyMismatch(BrokerError):
     """A queue or AMQP exchange exists already with other arguments than ours."""
 
 
+class JournalError(TidegateError):
+    """A journal cannot be opened, read or written.
+
+    ``reason``: ``full``, ``corrupt``, ``foreign`` (no journal of this stream and version), ``locked``, ``unwritable``.
+    """
+
+    def __init__(self, reason: str, path: str, detail: str) -> None:
+        self.reason = reason
+        self.path = path
+        super().__init__(f"journal {path} {reason}: {detail}")
+
+
+class StateError(TidegateError):
+    """What a normalizer remembers of an account stream cannot be opened, read or written; ``reason`` as above."""
+
+    def __init__(self, reason: str, path: str, detail: str) -> None:
+        self.reason = reason
+        self.path = path
+        super().__init__(f"account state {path} {reason}: {detail}")
+
+
 class CaptureError(TidegateError):
     """A capture file that cannot be read; says at which offset."""
+
+
+def about(error: OSError, what: str) -> OSError:
+    """The error with what it is about as its ``filename``: a full disk or a taken port does not tell by itself."""
+    number = error.errno or 0
+    return OSError(number, os.strerror(number) if number > 0 else error.strerror or str(error), what)

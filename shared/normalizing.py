@@ -22,7 +22,7 @@ from shared.exchanges.base import Adapter, Feed, Group, Origin, Output, Parser, 
 from shared.instruments import InstrumentTable
 from shared.messages import BookDelta, BookSnapshot, Message, Status, StreamStatus, encode_messages
 
-__all__ = ["Failure", "Outcome", "Progress", "StreamNormalizer", "encoded", "group_by_key"]
+__all__ = ["Failure", "Outcome", "Progress", "StreamNormalizer", "encoded", "group_by_key", "unseen"]
 
 _DATA_KINDS: Final = frozenset({FrameKind.TEXT, FrameKind.BINARY})
 
@@ -33,6 +33,11 @@ _NO_ROUTES: Final = Routes({}, b'"', 0)
 
 _ASK_EPOCH_NS: Final = 10_000_000_000
 _ASK_EPOCH_MAX_NS: Final = 600_000_000_000
+
+_OWN_PART: Final = 1 << 20
+"""What a normalizer says of itself stands behind any message of the frame before the first that it sees, and so ahead
+of all that comes of that one: those messages keep their numbers, whoever reads the frame, so that after a crash a
+consumer knows them again."""
 
 _LOOK_EVERY: Final = 7
 """A mask: the clock is looked at after every eighth frame."""
@@ -175,7 +180,10 @@ class StreamNormalizer:
                 output.resyncs.append(Resync("epoch", str(self._epoch), "older_epoch"))
             return False
         origin = self._origin
-        origin.epoch, origin.frame, origin.ts_received = epoch, number, frame.ts_received
+        origin.epoch, origin.ts_received = epoch, frame.ts_received
+        if self._epoch is None and number:
+            self._take_over(number, output)
+        origin.frame = number
         self._before = (self._epoch, self._next)
         self._epoch, self._next = epoch, number + 1
         if self._before != (epoch, number):
@@ -186,6 +194,12 @@ class StreamNormalizer:
         except Exception as error:  # noqa: BLE001 - a defect in an adapter must not end the stream; it is counted and kept
             self._failed(error, kept, output)
         return True
+
+    def _take_over(self, number: int, output: Output) -> None:
+        """Somebody else had the stream: nothing was lost, but books and merged tickers begin with a snapshot."""
+        self._origin.frame = number - 1
+        self._say(output, "resync", None, None, reason="started", part=_OWN_PART)
+        output.parts = 0
 
     def _failed(self, error: Exception, kept: int, output: Output) -> None:
         """Take back the messages of a frame that failed. A book that has moved on with one of them is broken."""
@@ -234,8 +248,8 @@ class StreamNormalizer:
         match mark:
             case Connected():
                 # Nothing is interrupted by what the epoch before lost at its end: the new one begins with snapshots.
-                if unseen := _unseen(mark, *self._before):
-                    self._lose(unseen, output)
+                if missing := unseen(mark, *self._before):
+                    self._lose(missing, output)
                 self._say(output, "connected", None, None, detail=mark.url)
             case Disconnected():
                 self._say(output, "disconnected", None, None, reason=mark.reason, detail=mark.detail)
@@ -261,6 +275,7 @@ class StreamNormalizer:
         reason: str | None = None,
         detail: str | None = None,
         count: int | None = None,
+        part: int | None = None,
     ) -> None:
         origin = self._origin
         instrument = None if native_symbol is None else self._instruments.get(native_symbol)
@@ -275,7 +290,7 @@ class StreamNormalizer:
                 origin.stream,
                 origin.epoch,
                 origin.frame,
-                output.parts,
+                output.parts if part is None else part,
                 status,
                 feed,
                 reason,
@@ -291,7 +306,7 @@ def _note(progress: Progress, number: int, frame: Frame) -> None:
     progress.output.rejections = []
 
 
-def _unseen(mark: Connected, epoch: int | None, frames: int) -> int:
+def unseen(mark: Connected, epoch: int | None, frames: int) -> int:
     """How many frames before the new epoch never arrived, after ``frames`` of ``epoch`` did.
 
     Where the epoch before is one of which nothing arrived, its frames count; what was missing at the end of the one

@@ -14,12 +14,22 @@ from urllib.parse import unquote, urlsplit
 
 import pydantic_settings
 from msgspec import Struct
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
+from pydantic import Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
+from shared.account_settings import (
+    CREDENTIAL,
+    AccountName,
+    AccountSection,
+    AccountSettings,
+    unknown_accounts,
+    written_secrets,
+)
+from shared.envelope import MAX_FRAME_BYTES
 from shared.errors import SettingsError
 from shared.exchanges import EXCHANGES, adapter
 from shared.exchanges.base import Endpoints, Feed
+from shared.sections import Section, items, url
 
 __all__ = [
     "BrokerSettings",
@@ -29,6 +39,7 @@ __all__ = [
     "ProductSettings",
     "QueueSettings",
     "Settings",
+    "SimulatedAccount",
     "SimulatorSection",
     "Target",
     "TelemetrySettings",
@@ -40,25 +51,13 @@ __all__ = [
 DEFAULT_FILE: Final = Path("tidegate.toml")
 
 
-class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
-
-
-def _url(*schemes: str) -> AfterValidator:
-    def check(value: str) -> str:
-        if not value.startswith(tuple(f"{scheme}://" for scheme in schemes)):
-            raise ValueError(f"must start with {' or '.join(f'{scheme}://' for scheme in schemes)}")
-        return value.rstrip("/")
-
-    return AfterValidator(check)
-
-
-class BrokerSettings(_Section):
+class BrokerSettings(Section):
     """RabbitMQ."""
 
     url: SecretStr = SecretStr("amqp://guest:guest@127.0.0.1:5672/")
     publish_deadline_s: Annotated[float, Field(gt=0)] = 5.0
     publisher: Literal["lean", "plain"] = "lean"
+    heartbeat_s: Annotated[int, Field(ge=1, le=60)] = 10
     firehose: bool = False
 
     @field_validator("url")
@@ -76,7 +75,7 @@ class BrokerSettings(_Section):
         return value
 
 
-class QueueSettings(_Section):
+class QueueSettings(Section):
     """Bounds of the raw market queues and of quarantine; see ``shared.topology.QueueLimits``."""
 
     raw_messages: Annotated[int, Field(gt=0)] = 20_000
@@ -86,25 +85,25 @@ class QueueSettings(_Section):
     quarantine_bytes: Annotated[int, Field(gt=0)] = 256 * 1024 * 1024
 
 
-class ProductSettings(_Section):
+class ProductSettings(Section):
     """One market segment of a venue: what to hold open, and where."""
 
     enabled: bool = True
     symbols: tuple[str, ...] = ()
     feeds: frozenset[Feed] = frozenset(Feed)
     streams: Annotated[int, Field(gt=0, le=500)] = 1
-    websocket: Annotated[str, _url("ws", "wss")] | None = None
-    rest: Annotated[str, _url("http", "https")] | None = None
+    websocket: Annotated[str, url("ws", "wss")] | None = None
+    rest: Annotated[str, url("http", "https")] | None = None
 
 
-class ExchangeSettings(_Section):
+class ExchangeSettings(Section):
     """One venue."""
 
     enabled: bool = True
     products: Mapping[str, ProductSettings] = Field(default_factory=dict)
 
 
-class IngestSettings(_Section):
+class IngestSettings(Section):
     """How sockets are held and frames leave."""
 
     permits: Annotated[int, Field(gt=0)] = 20
@@ -114,7 +113,9 @@ class IngestSettings(_Section):
     buffer_frames: Annotated[int, Field(gt=0)] = 50_000
     buffer_bytes: Annotated[int, Field(gt=0)] = 64 * 1024 * 1024
     buffer_max_age_s: Annotated[float, Field(gt=0)] = 10.0
-    max_frame_bytes: Annotated[int, Field(gt=0)] = 32 * 1024 * 1024
+    overload_wait_ms: Annotated[float, Field(gt=0)] = 100.0
+    overload_after_ms: Annotated[float, Field(gt=0)] = 500.0
+    max_frame_bytes: Annotated[int, Field(gt=0, le=MAX_FRAME_BYTES)] = MAX_FRAME_BYTES
     open_timeout_s: Annotated[float, Field(gt=0)] = 10.0
     ping_interval_s: Annotated[float, Field(gt=0)] = 20.0
     idle_timeout_s: Annotated[float, Field(gt=0)] = 30.0
@@ -127,7 +128,7 @@ class IngestSettings(_Section):
     circuit_reset_s: Annotated[float, Field(gt=0)] = 1.0
 
 
-class NormalizerSettings(_Section):
+class NormalizerSettings(Section):
     """How raw envelopes are consumed. ``executor``: parse on the loop in slices, or whole batches in a thread."""
 
     executor: Literal["inline", "thread"] = "inline"
@@ -138,7 +139,7 @@ class NormalizerSettings(_Section):
     publish_retries: Annotated[int, Field(ge=0)] = 3
 
 
-class TelemetrySettings(_Section):
+class TelemetrySettings(Section):
     """Logs and the HTTP endpoint of a process (port 0: any free one)."""
 
     host: str = "127.0.0.1"
@@ -147,7 +148,18 @@ class TelemetrySettings(_Section):
     log_format: Literal["text", "json"] = "text"
 
 
-class SimulatorSection(_Section):
+class SimulatedAccount(Section):
+    """An account that a simulated venue knows from the start; a secret of nothing real.
+
+    ``key`` empty: ``sim-`` and the account's name. ``balances``: asset to amount, in every wallet; empty: plenty.
+    """
+
+    key: str = ""
+    secret: SecretStr
+    balances: Mapping[str, str] = Field(default_factory=dict)
+
+
+class SimulatorSection(Section):
     """The simulated venues. With ``connect`` (``host:port``) ingest goes there instead of to the real ones."""
 
     connect: Annotated[str, Field(pattern=r"^[^:/]+:[0-9]{1,5}$")] | None = None
@@ -155,6 +167,7 @@ class SimulatorSection(_Section):
     port: Annotated[int, Field(ge=0, le=65535)] = 9400
     rate: Annotated[float, Field(gt=0)] = 20.0
     seed: int = 1
+    accounts: Mapping[str, Mapping[AccountName, SimulatedAccount]] = Field(default_factory=dict)
 
 
 class Settings(BaseSettings):
@@ -171,6 +184,8 @@ class Settings(BaseSettings):
     broker: BrokerSettings = BrokerSettings()
     queues: QueueSettings = QueueSettings()
     exchanges: Mapping[str, ExchangeSettings] = Field(default_factory=dict)
+    accounts: Mapping[str, Mapping[AccountName, AccountSettings]] = Field(default_factory=dict)
+    account: AccountSection = AccountSection()
     ingest: IngestSettings = IngestSettings()
     normalizer: NormalizerSettings = NormalizerSettings()
     telemetry: TelemetrySettings = TelemetrySettings()
@@ -196,7 +211,7 @@ def load(path: Path | None = None) -> Settings:
     ``path`` None: ``TIDEGATE_CONFIG``, else ``tidegate.toml`` in the working directory if there is one.
     """
     values = _read(path)
-    if url := _amqp_url():
+    if url := _amqpurl():
         broker = values.setdefault("broker", {})
         if isinstance(broker, dict):  # anything else is a mistake that is named below
             broker["url"] = url
@@ -204,23 +219,28 @@ def load(path: Path | None = None) -> Settings:
     mistakes = [
         (name, "names no setting")
         for name in os.environ
-        if name.startswith("TIDEGATE_") and name.split("__")[0] not in known and name != "TIDEGATE_CONFIG"
+        if name.startswith("TIDEGATE_")
+        and name.split("__")[0] not in known
+        and name != "TIDEGATE_CONFIG"
+        and not CREDENTIAL.fullmatch(name)
     ]
+    mistakes += written_secrets(values.get("accounts"))
     try:
         settings = Settings(**values)
     except ValidationError as error:
         mistakes += [(".".join(map(str, item["loc"])), item["msg"]) for item in error.errors()]
-        mistakes += _unknown_names(values.get("exchanges"))
+        mistakes += _unknown_names(values.get("exchanges")) + unknown_accounts(values.get("accounts"))
         raise SettingsError(mistakes) from None
     except pydantic_settings.SettingsError as error:  # a variable that should hold JSON
         raise SettingsError([*mistakes, ("environment", str(error))]) from None
-    mistakes += _unknown_names(settings.model_dump()["exchanges"])
+    chosen = settings.model_dump()
+    mistakes += _unknown_names(chosen["exchanges"]) + unknown_accounts(chosen["accounts"])
     if mistakes:
         raise SettingsError(mistakes)
     return settings
 
 
-def _amqp_url() -> str | None:
+def _amqpurl() -> str | None:
     """The broker's address from the environment or from the file that a container keeps its secret in."""
     if url := os.environ.get("AMQP_URL"):
         return url
@@ -253,17 +273,17 @@ def _read(path: Path | None) -> dict[str, Any]:
 def _unknown_names(exchanges: object) -> list[tuple[str, str]]:
     """Exchanges, products and feeds that there are none of; ``exchanges`` may be anything that stood in the file."""
     mistakes = []
-    for name, exchange in _items(exchanges):
+    for name, exchange in items(exchanges):
         path = f"exchanges.{name}"
         if name not in EXCHANGES:
             mistakes.append((path, f"is no exchange; there are {', '.join(sorted(EXCHANGES))}"))
             continue
         venue = adapter(name)
-        for product, wanted in _items(dict(_items(exchange)).get("products")):
+        for product, wanted in items(dict(items(exchange)).get("products")):
             if product not in venue.products:
                 known = ", ".join(sorted(venue.products))
                 mistakes.append((f"{path}.products.{product}", f"is no product; there are {known}"))
-            elif feeds := dict(_items(wanted)).get("feeds"):
+            elif feeds := dict(items(wanted)).get("feeds"):
                 asked = {feed for feed in Feed if feed in feeds}
                 lacking = sorted(asked - venue.feeds(product))
                 if lacking and asked != set(Feed):
@@ -271,14 +291,11 @@ def _unknown_names(exchanges: object) -> list[tuple[str, str]]:
     return mistakes
 
 
-def _items(section: object) -> list[tuple[str, Any]]:
-    return [(str(name), value) for name, value in section.items()] if isinstance(section, Mapping) else []
-
-
 def secrets(settings: Settings) -> list[str]:
     """Every secret in the settings, for the log filter: as it stands in the URL, and decoded."""
     password = urlsplit(settings.broker.url.get_secret_value()).password
-    return [] if not password else list({password, unquote(password)})
+    simulated = [one.secret.get_secret_value() for of in settings.simulator.accounts.values() for one in of.values()]
+    return [*simulated, *({password, unquote(password)} if password else ())]
 
 
 class Target(Struct, frozen=True):

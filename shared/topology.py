@@ -21,6 +21,10 @@ __all__ = [
     "Queue",
     "QueueLimits",
     "announcement_key",
+    "holdings_key",
+    "instruments_key",
+    "lock_queue",
+    "members_queue",
     "quarantine_queue",
     "raw_key",
     "raw_queue",
@@ -47,7 +51,7 @@ class AmqpExchange(NamedTuple):
 
 
 class Queue(NamedTuple):
-    """A durable queue: name, where it is bound, arguments."""
+    """A durable queue: name, where it is bound (nowhere: empty), arguments."""
 
     name: str
     exchange: str
@@ -120,6 +124,19 @@ def quarantine_queue(plane: Plane, limits: QueueLimits) -> Queue:
     )
 
 
+def members_queue(plane: str) -> Queue:
+    """The member list of a plane's normalizers: each of them consumes it, and nothing is published to it.
+
+    How many there are is its number of consumers.
+    """
+    return Queue(f"normalizers.{plane}", "", "", {"x-queue-type": "classic", "x-max-length": 1})
+
+
+def lock_queue(stream: StreamInfo) -> str:
+    """The name of a stream's lock: an exclusive queue of the connection that consumes the stream's raw queue."""
+    return f"lock.{RAW}.{raw_key(stream)}"
+
+
 def resync_key(exchange: str) -> str:
     """Routing key on ``control`` of requests to an exchange's ingest."""
     return f"resync.{exchange}"
@@ -128,3 +145,13 @@ def resync_key(exchange: str) -> str:
 def announcement_key() -> str:
     """Routing key on ``control`` of stream announcements."""
     return "streams"
+
+
+def holdings_key() -> str:
+    """Routing key on ``control`` of what normalizers own."""
+    return "holdings"
+
+
+def instruments_key() -> str:
+    """Routing key on ``control`` of instrument lists."""
+    return "instruments"

@@ -3,11 +3,11 @@
 import asyncio
 import random
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from shared.backoff import Backoff
 from shared.clock import Clock
-from shared.envelope import encode_reply
+from shared.envelope import RestReply, encode_reply
 from shared.errors import ParseError, RequestFailed
 from shared.exchanges.base import Adapter, Endpoints, Request
 from shared.instruments import Instrument
@@ -75,12 +75,29 @@ class Listing:
                 if pages > MAX_PAGES:
                     raise ParseError("too_large", f"the instrument list had more than {MAX_PAGES} pages")
                 reply = await self._client.get_until(request, Backoff(1.0, 60.0), self._failed)
-                instruments += self._adapter.instruments(self._product, reply.body)
-                replies.append(encode_reply(reply))
-                request = self._adapter.next_page(self._product, request, reply.body)
+                # In a thread: a list of 3,500 instruments takes some 40 ms, one of 20,000 up to 350.
+                page = await asyncio.to_thread(self._read, request, reply)
+                instruments += page.instruments
+                replies.append(page.encoded)
+                request = page.following
         if not instruments:
             raise ParseError("missing_field", "the instrument list was empty")
         return replies, instruments
+
+    def _read(self, request: Request, reply: RestReply) -> "_Page":
+        return _Page(
+            self._adapter.instruments(self._product, reply.body),
+            encode_reply(reply),
+            self._adapter.next_page(self._product, request, reply.body),
+        )
+
+
+class _Page(NamedTuple):
+    """One page of a list: what it says, as a frame, and what to ask for next."""
+
+    instruments: Sequence[Instrument]
+    encoded: bytes
+    following: Request | None
 
 
 def resolve(

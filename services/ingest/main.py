@@ -5,10 +5,11 @@ import os
 from collections.abc import Coroutine, Sequence
 from contextlib import AsyncExitStack
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from aiolimiter import AsyncLimiter
 
-from services.ingest.control import Announcer, ResyncListener
+from services.ingest.control import Announcer, Lister, ResyncListener
 from services.ingest.listing import Listing, resolve
 from services.ingest.outlet import Outlet, OutletSettings, Permits
 from services.ingest.stream import StreamHolder
@@ -30,6 +31,8 @@ __all__ = ["Ingest"]
 
 DRAIN_S: Final = 3.0
 REPORT_S: Final = 0.25
+LIST_SPACING_S: Final = 1.0
+"""Between the streams of a product that get a new list, which may be megabytes and is a pause for whoever reads it."""
 
 
 class Ingest:
@@ -57,10 +60,13 @@ class Ingest:
             Circuit(settings.ingest.circuit_failures, int(settings.ingest.circuit_reset_s * 1e9)),
         )
         self._tasks = TaskSet(self._crashed)
+        self._lister = Lister(exchange, bus)
+        self._connects: dict[str, AsyncLimiter] = {}
         self._feeding: list[asyncio.Task[object]] = []
         self._outlets: list[Outlet] = []
         self.streams: dict[str, StreamHolder] = {}
         self.ready = asyncio.Event()
+        telemetry.queue_limits(settings.queues.raw_messages, settings.queues.raw_bytes)
 
     async def run(self, stop: asyncio.Event) -> None:
         """Hold every stream until ``stop``, then let the buffers out.
@@ -76,7 +82,9 @@ class Ingest:
             self._feeding += opening
             tasks.spawn(self._opened(opening), "opening")
             tasks.spawn(Announcer(self.name, self._infos, self._bus).run(interval_s), "announcements")
-            tasks.spawn(ResyncListener(self.exchange, self.streams, self._bus).run(), "resync_requests")
+            tasks.spawn(self._lister.run(), "instrument_lists")
+            listener = ResyncListener(self.exchange, self.streams, self._bus, self._lister)
+            tasks.spawn(listener.run(), "resync_requests")
             tasks.spawn(self._report(), "reports")
             try:
                 await tasks.first(stop.wait())
@@ -96,6 +104,14 @@ class Ingest:
 
     def _client(self, target: Target) -> RestClient:
         return RestClient(self._adapter.limits(target.product), observe=self._telemetry.rest)
+
+    def _connects_to(self, target: Target) -> AsyncLimiter:
+        """How fast connections may be made to a host: venues count them by address, whatever product they are for."""
+        host = urlsplit(target.endpoints.websocket).netloc
+        if host not in self._connects:
+            limits = self._adapter.limits(target.product)
+            self._connects[host] = AsyncLimiter(limits.connections_per_interval, limits.connection_interval_s)
+        return self._connects[host]
 
     def _feed(self, work: Coroutine[Any, Any, object], name: str) -> None:
         """Start what ends before the buffers are let out."""
@@ -123,9 +139,8 @@ class Ingest:
         plans = self._adapter.plan(target.product, instruments, target.feeds, target.endpoints, target.streams)
         if not plans:
             return [(f"{path}.feeds", "leave nothing to subscribe to")]
-        limits = self._adapter.limits(target.product)
-        connects = AsyncLimiter(limits.connections_per_interval, limits.connection_interval_s)
-        venue = Venue(self._adapter, listing, client, connects)
+        self._lister.add(target.product, lambda: listing.instruments)
+        venue = Venue(self._adapter, listing, client, self._connects_to(target))
         publisher = await self._bus.publisher()
         holders = [await self._start(venue, plan, publisher) for plan in plans]
         self._feed(self._keep_fresh(target.product, listing, holders), "instruments")
@@ -150,8 +165,10 @@ class Ingest:
             await asyncio.sleep(interval_s)
             if await listing.refresh(interval_s / 2):
                 self._telemetry.instruments_loaded(product, len(listing.instruments))
+                self._lister.tell(product)
                 for holder in holders:
                     holder.inject_instruments()
+                    await asyncio.sleep(LIST_SPACING_S)
 
     async def _report(self) -> None:
         """An outlet that waits for a permit reports nothing by itself."""
@@ -180,5 +197,7 @@ def _outlet_settings(settings: Settings) -> OutletSettings:
         ingest.buffer_frames,
         ingest.buffer_bytes,
         int(ingest.buffer_max_age_s * 1e9),
+        int(ingest.overload_wait_ms * 1e6),
+        int(ingest.overload_after_ms * 1e6),
         settings.broker.publish_deadline_s,
     )

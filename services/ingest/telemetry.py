@@ -51,6 +51,11 @@ class IngestTelemetry:
         """An instrument list was read."""
         self.telemetry.events.instruments_loaded(self.exchange, product, listed)
 
+    def queue_limits(self, envelopes: int, size: int) -> None:
+        """What the broker's queue of each stream may hold: envelopes, bytes."""
+        self.telemetry.metrics.queue_envelopes_limit.labels("market").set(envelopes)
+        self.telemetry.metrics.queue_bytes_limit.labels("market").set(size)
+
     def rest(self, seconds: float) -> None:
         """A REST request was answered after so long."""
         self._rest.ok(int(seconds * 1e9))
@@ -85,6 +90,7 @@ class StreamTelemetry:
         """Frames that entered the buffer since the last call."""
         if frames:
             self._ingest.metrics.received(frames, size)
+            self._metrics.received(frames)
 
     def pool_wait(self, duration: int) -> None:
         """Wait for a publish permit (ns)."""
@@ -104,7 +110,9 @@ class StreamTelemetry:
 
     def announced(self, frames: int) -> None:
         """Frames that the buffer itself made (the mark that tells what was shed)."""
-        self._ingest.metrics.received(frames, 0)
+        if frames:
+            self._ingest.metrics.received(frames, 0)
+            self._metrics.received(frames)
 
     def permits_in_use(self, permits: int) -> None:
         """Envelopes of all streams that are being published."""

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple, TypeVar
 from services.normalizer.bodies import bodies, joined
 from shared.bus.base import Delivery
 from shared.clock import Clock
-from shared.control import ResyncRequest
+from shared.control import ResyncRequest, StreamInfo
 from shared.envelope import Envelope, decode_envelope
 from shared.errors import ParseError
 from shared.exchanges import EXCHANGES, adapter
@@ -16,14 +16,22 @@ from shared.messages import Message
 from shared.normalizing import Failure, Progress, StreamNormalizer
 from shared.quarantine import QuarantineRecord, encode_record
 
-__all__ = ["Batch", "Counts", "Groups", "Streams"]
+__all__ = ["Batch", "Counts", "Groups", "Seed", "Streams", "unlisted"]
 
 KeyT = TypeVar("KeyT", bound=Hashable)
 
 Groups = list[tuple[Group, list[Message]]]
+Seed = Callable[[str, str], InstrumentTable]
+"""A table for a new stream of an (exchange, product)."""
 
 MAX_DETAIL: Final = 2_000
 """Characters of a reason in quarantine."""
+
+
+def unlisted(exchange: str, product: str) -> InstrumentTable:
+    """A :data:`Seed` for streams that bring their own lists: it knows nothing."""
+    del exchange, product
+    return InstrumentTable()
 
 
 class Counts:
@@ -38,6 +46,8 @@ class Counts:
         self.lost: dict[tuple[str, str], int] = {}
         """By (exchange, stream)."""
         self.oldest_received: dict[str, int] = {}
+        self.newest: dict[tuple[str, str], tuple[int, int]] = {}
+        """By (exchange, stream): frames, and ``ts_received`` of the newest."""
 
 
 class Batch:
@@ -66,6 +76,11 @@ class Batch:
         _count(counts.duplicates, exchange, output.duplicates)
         _count(counts.stale, exchange, output.stale)
         _count(counts.lost, (exchange, envelope.stream), lost)
+        if envelope.frames:
+            key = exchange, envelope.stream
+            before = counts.newest.get(key)
+            frames = len(envelope.frames) + (0 if before is None else before[0])
+            counts.newest[key] = frames, envelope.frames[-1].ts_received
         if progress.repeated < len(envelope.frames):
             received = envelope.frames[0].ts_received
             counts.oldest_received[exchange] = min(received, counts.oldest_received.get(exchange, received))
@@ -113,10 +128,14 @@ class _Stream(NamedTuple):
 
 
 class Streams:
-    """The normalizer of every stream that this process consumes. A stream that isn't known yet starts fresh."""
+    """The normalizer of every stream that this process owns. A stream that isn't known yet starts fresh.
 
-    def __init__(self, clock: Clock) -> None:
+    ``seed`` gives the instruments that are known of an exchange's product.
+    """
+
+    def __init__(self, clock: Clock, seed: Seed) -> None:
         self._clock = clock
+        self._seed = seed
         self._streams: dict[tuple[str, str, str], _Stream] = {}
 
     def handle(self, delivery: Delivery, batch: Batch, pause: Callable[[], bool]) -> Iterator[None]:
@@ -132,6 +151,10 @@ class Streams:
             yield
         batch.add(envelope, progress, normalizer.lost - lost, self._clock.wall())
 
+    def forget(self, stream: StreamInfo) -> None:
+        """It is owned no longer: should it come back, it is met as a stranger."""
+        self._streams.pop((stream.exchange, stream.product, stream.stream), None)
+
     def _stream(self, envelope: Envelope) -> _Stream:
         key = (envelope.exchange, envelope.product, envelope.stream)
         stream = self._streams.get(key)
@@ -141,7 +164,8 @@ class Streams:
             venue = adapter(envelope.exchange)
             if envelope.product not in venue.products:
                 raise ParseError("invalid_envelope", f"{envelope.exchange} has no product {envelope.product[:40]!r}")
-            normalizer = StreamNormalizer(venue, envelope.product, envelope.stream, InstrumentTable())
+            table = self._seed(envelope.exchange, envelope.product)
+            normalizer = StreamNormalizer(venue, envelope.product, envelope.stream, table)
             stream = self._streams[key] = _Stream(normalizer, Progress())
         return stream
 

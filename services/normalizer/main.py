@@ -1,47 +1,77 @@
-"""The normalizer: learns which streams there are, consumes them, starts over when the broker was away."""
+"""The normalizer: one member of many. Learns which streams there are, owns its share, starts over when it lost it."""
 
 import asyncio
 import logging
 import random
-import re
-from typing import Final
+from collections.abc import Mapping
+from typing import Final, Protocol
 
+from services.normalizer.holding import Held, Owned, member_name
+from services.normalizer.knowledge import Knowledge
+from services.normalizer.known import Known, Peers
+from services.normalizer.listening import Listener
+from services.normalizer.owning import Owner
 from services.normalizer.session import Session
+from services.normalizer.tables import Tables
 from services.normalizer.telemetry import NormalizerTelemetry
 from shared.backoff import Backoff
-from shared.bus.base import Bus, RawConsumer, StreamBusy
+from shared.bus.base import Bus, Publisher, RawConsumer
 from shared.clock import Clock
-from shared.control import Announcement, StreamInfo, decode_control
-from shared.errors import BrokerError, ParseError, TopologyMismatch
-from shared.exchanges import EXCHANGES
+from shared.control import StreamInfo
+from shared.envelope import Plane
+from shared.errors import BrokerError
 from shared.settings import Settings
 from shared.telemetry.tasks import TaskSet
-from shared.topology import CONTROL, announcement_key
 
 __all__ = ["Normalizer"]
 
 log = logging.getLogger(__name__)
 
 DRAIN_S: Final = 5.0
-STREAM_NAME: Final = re.compile(r"(?=.{1,100}$)[a-z0-9_]+(\.[a-z0-9_-]+){1,4}", re.ASCII)
-"""As ``bybit.linear.0``; what is announced becomes the name of a queue."""
+INTERVALS: Final = 10
+"""A stream that has not been announced for so many intervals is none any more."""
+
+
+class Serving(Protocol):
+    """What deals with the deliveries of one connection; see :class:`services.normalizer.session.Session`."""
+
+    async def run(self) -> None:
+        """Until :meth:`stop`; raises BrokerError."""
+        ...
+
+    def stop(self) -> None:
+        """End after what is in hand."""
+        ...
+
+    def forget(self, stream: StreamInfo) -> None:
+        """A stream is owned no longer."""
+        ...
 
 
 class Normalizer:
-    """Consumes every market stream that is announced."""
+    """Owns its share of the streams of its plane that are announced."""
 
-    def __init__(self, settings: Settings, bus: Bus, clock: Clock, telemetry: NormalizerTelemetry) -> None:
+    plane: Plane = "market"
+
+    def __init__(
+        self, settings: Settings, bus: Bus, clock: Clock, telemetry: NormalizerTelemetry, tables: Tables | None = None
+    ) -> None:
         self._settings = settings
         self._bus = bus
         self._clock = clock
         self._telemetry = telemetry
-        self.consuming: dict[str, StreamInfo] = {}
-        self._known: dict[str, StreamInfo] = {}
-        self.refused: dict[str, str] = {}
-        """Streams that were announced and can't be consumed, and why; tried again with every announcement."""
+        self.member = member_name()
+        patience_ns = int(INTERVALS * settings.ingest.announce_interval_s * 1e9)
+        self._knowledge = Knowledge(Known(patience_ns), Peers(self.member), Owned(self.member), tables or Tables())
+        self._owner: Owner | None = None
+
+    @property
+    def consuming(self) -> Mapping[str, Held]:
+        """The streams that it owns, by name."""
+        return self._knowledge.owned.streams
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Until ``stop``: the batch in hand is finished, then nothing is left unacknowledged that was published."""
+        """Until ``stop``: then everything is handed over, and nothing is left unacknowledged that was published."""
         backoff = Backoff(0.2, 5.0)
         while not stop.is_set():
             try:
@@ -55,84 +85,60 @@ class Normalizer:
                 await _sleep(backoff.next(random.random()), stop)
 
     def problem(self) -> str | None:
-        """What keeps this normalizer from being ready; None when every stream that was announced is consumed."""
-        if self.refused:
-            return "; ".join(self.refused.values())
-        return None if self.consuming else "no stream was announced yet"
+        """What keeps this normalizer from being ready. To own nothing is none: there may be others for all streams."""
+        if self._owner is None:
+            return "there is no session with the broker"
+        if self._owner.mismatched:
+            return "; ".join(self._owner.mismatched.values())
+        return None if self._knowledge.known.streams else "no stream was announced yet"
+
+    def make_session(self, consumer: RawConsumer, publisher: Publisher) -> Serving:
+        """What deals with the deliveries of one connection."""
+        settings, knowledge = self._settings, self._knowledge
+        return Session(
+            consumer, publisher, settings, self._clock, self._telemetry, knowledge.owned, knowledge.tables.seed
+        )
 
     async def _session(self, stop: asyncio.Event, backoff: Backoff) -> None:
-        consumer = await self._bus.consume_raw()
+        consumer = await self._bus.consume_raw(self.member, self.plane)
         tasks = TaskSet()
         try:
-            session = Session(consumer, await self._bus.publisher(), self._settings, self._clock, self._telemetry)
-            running = asyncio.create_task(session.run(), name="normalizer session")
-            learning = tasks.spawn(self._learn(consumer, backoff), "announcements")
-            stopping = tasks.spawn(_until(stop), "stop")
-            try:
-                await asyncio.wait({running, learning, stopping}, return_when=asyncio.FIRST_COMPLETED)
+            clock, telemetry, knowledge = self._clock, self._telemetry, self._knowledge
+            publisher, control = await self._bus.publisher(consumer), await self._bus.publisher()
+            session = self.make_session(consumer, publisher)
+            owner = self._owner = Owner(consumer, control, knowledge, clock, telemetry, session.forget)
+            listener = Listener(self._bus, knowledge, backoff.healthy, owner.changed, self.plane)
+            listening = tasks.spawn(listener.run(), "announcements")
+            await self._serve(stop, tasks, session, owner, listening)
+        finally:
+            if self._owner is not None:
+                self._owner.lost()
+                self._owner = None
+            await asyncio.gather(tasks.close(), consumer.close())
+
+    async def _serve(
+        self, stop: asyncio.Event, tasks: TaskSet, session: Serving, owner: Owner, listening: asyncio.Task[object]
+    ) -> None:
+        """Until ``stop``, or something ends; raises what ended it."""
+        running = asyncio.create_task(session.run(), name="normalizer session")
+        owning = tasks.spawn(owner.run(), "ownership")
+        stopping = tasks.spawn(stop.wait(), "stop")
+        try:
+            await asyncio.wait({running, owning, listening, stopping}, return_when=asyncio.FIRST_COMPLETED)
+            async with asyncio.timeout(DRAIN_S):
+                if not (running.done() or owning.done() or listening.done()):
+                    leaving = tasks.spawn(owner.leave(), "leave")
+                    await asyncio.wait({running, owning, leaving}, return_when=asyncio.FIRST_COMPLETED)
                 session.stop()
-                async with asyncio.timeout(DRAIN_S):
-                    await running
-                if learning.done():
-                    learning.result()
-            except TimeoutError:
-                log.warning("the batch in hand was not finished within %s s", DRAIN_S)
-            finally:
-                running.cancel()
-                await asyncio.gather(running, return_exceptions=True)
+                await running
+            for task in (owning, listening):
+                if task.done():
+                    task.result()
+        except TimeoutError:
+            log.warning("what was in hand was not finished within %s s", DRAIN_S)
         finally:
-            for stream in self.consuming.values():
-                self._telemetry.released(stream)
-            self.consuming.clear()
-            self.refused.clear()
-            await tasks.close()
-            await consumer.close()
-
-    async def _learn(self, consumer: RawConsumer, backoff: Backoff) -> None:
-        """Consume what is announced, and before that what was consumed when the last session ended."""
-        subscriber = await self._bus.subscribe(CONTROL, [announcement_key()])
-        try:
-            for stream in tuple(self._known.values()):
-                await self._take(consumer, stream)
-            while True:
-                delivery = await subscriber.receive()
-                try:
-                    message = decode_control(delivery.body)
-                except ParseError as error:
-                    log.warning("a control message was not understood: %s", error)
-                    continue
-                if not isinstance(message, Announcement):
-                    continue
-                for stream in message.streams:
-                    if stream.plane == "market" and stream.stream not in self.consuming:
-                        await self._take(consumer, stream)
-                backoff.healthy()
-        finally:
-            await subscriber.close()
-
-    async def _take(self, consumer: RawConsumer, stream: StreamInfo) -> None:
-        """Consume a stream; one that can't be must not cost the others their session."""
-        if stream.exchange not in EXCHANGES or STREAM_NAME.fullmatch(stream.stream) is None:
-            log.warning("%r of %r was announced: no stream of a known venue", stream.stream[:80], stream.exchange[:40])
-            return
-        try:
-            await consumer.add(stream)
-        except (StreamBusy, TopologyMismatch) as error:
-            self._refuse(stream, str(error))
-            return
-        self.refused.pop(stream.stream, None)
-        self._known[stream.stream] = stream
-        self.consuming[stream.stream] = stream
-        self._telemetry.consuming(stream)
-
-    def _refuse(self, stream: StreamInfo, problem: str) -> None:
-        if self.refused.get(stream.stream) != problem:
-            self.refused[stream.stream] = problem
-            log.warning("a stream is not consumed: %s", problem)
-
-
-async def _until(stop: asyncio.Event) -> None:
-    await stop.wait()
+            running.cancel()
+            await asyncio.gather(running, return_exceptions=True)
 
 
 async def _sleep(seconds: float, stop: asyncio.Event) -> None:

@@ -4,23 +4,36 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
-from typing import Final
+from typing import Final, Protocol
 
-from services.normalizer.batch import Batch, Streams
+from services.normalizer.batch import Batch, Seed, Streams
 from services.normalizer.executing import Executor, Inline, Threaded
+from services.normalizer.holding import Owned
 from services.normalizer.telemetry import NormalizerTelemetry
 from shared.batching import Trigger
-from shared.bus.base import Delivery, Publisher, RawConsumer
+from shared.bus.base import Delivery, Publisher
 from shared.clock import Clock
-from shared.control import encode_control
-from shared.errors import BrokerError, BrokerUnavailable, PublishFailed
+from shared.control import StreamInfo, encode_control
+from shared.errors import BrokerError, PublishFailed
 from shared.settings import Settings
 from shared.topology import CONTROL, FIREHOSE, MARKET, QUARANTINE, resync_key
 
-__all__ = ["Session"]
+__all__ = ["Session", "Source"]
 
 CROWDED: Final = 64
 """Frames of a batch after which the next one may wait for more: each message costs its consumers more than we save."""
+
+
+class Source(Protocol):
+    """Where envelopes come from; see ``RawConsumer`` for both."""
+
+    async def receive(self, limit: int) -> list[Delivery]:
+        """The next deliveries."""
+        ...
+
+    async def ack(self, deliveries: Sequence[Delivery]) -> None:
+        """What came of these is confirmed."""
+        ...
 
 
 class Session:
@@ -32,24 +45,26 @@ class Session:
 
     def __init__(
         self,
-        consumer: RawConsumer,
+        consumer: Source,
         publisher: Publisher,
         settings: Settings,
         clock: Clock,
         telemetry: NormalizerTelemetry,
+        owned: Owned,
+        seed: Seed,
     ) -> None:
         self._consumer = consumer
         self._publisher = publisher
         self._settings = settings
         self._clock = clock
         self._telemetry = telemetry
-        self._streams = Streams(clock)
+        self._owned = owned
+        self._streams = Streams(clock, seed)
         executor = Threaded if settings.normalizer.executor == "thread" else Inline
         self._executor: Executor = executor(clock, telemetry.parsing)
         self._stop = asyncio.Event()
         self._flight: deque[asyncio.Task[None]] = deque()
         self._launched = 0
-        self._failed = False
 
     async def run(self) -> None:
         """Until :meth:`stop`; raises BrokerError when a connection is lost or a batch can't be published."""
@@ -85,6 +100,10 @@ class Session:
         """End after the batches in hand."""
         self._stop.set()
 
+    def forget(self, stream: StreamInfo) -> None:
+        """A stream is owned no longer, and nothing of it is in hand."""
+        self._streams.forget(stream)
+
     def _land(self) -> None:
         """Forget the oldest batches that are confirmed and acknowledged; raises what went wrong with one."""
         while self._flight and self._flight[0].done():
@@ -114,16 +133,22 @@ class Session:
     ) -> None:
         """Publish a batch; acknowledge it when that and everything before it is confirmed."""
         published = self._clock.monotonic()
-        try:
-            await self._publish(batch, number)
-        except BaseException:
-            self._failed = True
-            raise
+        await self._publish(batch, number)
         if before is not None:
             await asyncio.wait({before})
             before.result()
         self._telemetry.published(batch, self._clock.monotonic() - published, self._clock.wall())
+        self._note(batch)
         await self._consumer.ack(deliveries)
+
+    def _note(self, batch: Batch) -> None:
+        """What of the owned streams is confirmed by now."""
+        self._owned.dealt_with(batch.counts.newest, self._clock.wall())
+        for (_, stream), groups in batch.groups.items():
+            held = self._owned.streams.get(stream)
+            if held is not None and held.first and any(messages for _, messages in groups):
+                held.first = False
+                self._telemetry.first_message(held.info, self._clock.monotonic() - held.begun)
 
     async def _normalize(self, deliveries: Sequence[Delivery], batch: Batch) -> int:
         """Nanoseconds spent normalizing and encoding, without the pauses."""
@@ -152,13 +177,12 @@ class Session:
         """Publish again what the broker refused or did not confirm: consumers deduplicate, but can't guess.
 
         Not once a later batch is under way: what comes again must not come behind it. Then the session ends, and all
-        that is not acknowledged is delivered again in order.
+        that is not acknowledged is delivered again in order. That nothing goes out behind a batch that was not written
+        is the publisher's doing: a session's has one life.
         """
         deadline = self._settings.broker.publish_deadline_s
         left = self._settings.normalizer.publish_retries
         while messages:
-            if self._failed:  # what comes behind a batch that is delivered again would come before it
-                raise BrokerUnavailable("a batch before this one was not published")
             try:
                 await self._publisher.publish_batch(exchange, messages, deadline_s=deadline)
             except PublishFailed as error:

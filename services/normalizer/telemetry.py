@@ -8,6 +8,7 @@ from services.normalizer.batch import Batch, Groups
 from shared.batching import Trigger
 from shared.bus.base import Delivery
 from shared.control import ResyncRequest, StreamInfo
+from shared.envelope import Plane
 from shared.errors import BrokerError, PublishFailed
 from shared.messages import Message, StreamStatus
 from shared.telemetry.bundle import Telemetry
@@ -25,11 +26,11 @@ SLICE: Final = "normalizer:parse_batch_sync"
 class NormalizerTelemetry:
     """One normalizer process."""
 
-    def __init__(self, telemetry: Telemetry) -> None:
+    def __init__(self, telemetry: Telemetry, plane: Plane = "market") -> None:
         self._telemetry = telemetry
         self._events = telemetry.events
         self._aggregator = telemetry.aggregator
-        self._publisher = PublisherMetrics(telemetry.metrics, "normalizer", "market")
+        self._publisher = PublisherMetrics(telemetry.metrics, "normalizer", plane)
         self.parsing = ProfileSyncBlock(SLICE, telemetry.metrics.block_seconds.labels(SLICE), PERFORMANCE)
         """Around each run of parsing that holds the loop."""
         self._exchanges: dict[str, NormalizerMetrics] = {}
@@ -79,8 +80,9 @@ class NormalizerTelemetry:
             self._events.resync_requested(
                 request.exchange, request.stream, request.feed, request.native_symbol, request.reason
             )
-        for (exchange, _), groups in batch.groups.items():
+        for (exchange, stream), groups in batch.groups.items():
             metrics = self._metrics(exchange)
+            metrics.stream_messages(stream, sum(len(messages) for _, messages in groups))
             for group, messages in groups:
                 metrics.messages(group.feed, group.symbol, len(messages))
                 if group.feed == StreamStatus.feed:
@@ -104,13 +106,23 @@ class NormalizerTelemetry:
         self._events.task_crashed("normalizer", error)
         self._return()
 
-    def consuming(self, stream: StreamInfo) -> None:
-        """A stream's queue is consumed from now on."""
-        self._events.stream_taken(stream.exchange, stream.stream)
+    def taken(self, stream: StreamInfo, reason: str) -> None:
+        """A stream is owned from now on; why it was to be had."""
+        self._events.stream_taken(stream.exchange, stream.stream, reason)
 
-    def released(self, stream: StreamInfo) -> None:
-        """It is consumed no longer."""
-        self._events.stream_released(stream.exchange, stream.stream)
+    def first_message(self, stream: StreamInfo, duration: int) -> None:
+        """The first message of a stream was confirmed, so long after its claim began (ns)."""
+        self._telemetry.metrics.takeover_seconds.labels(stream.exchange).observe(duration * 1e-9)
+
+    def released(self, stream: StreamInfo, reason: str, duration: int | None) -> None:
+        """It is owned no longer; how long it took to let it go (ns), None where it was lost."""
+        self._events.stream_released(stream.exchange, stream.stream, reason)
+        if duration is not None:
+            self._telemetry.metrics.release_seconds.labels(stream.exchange).observe(duration * 1e-9)
+
+    def members(self, members: int) -> None:
+        """How many normalizers share the streams."""
+        self._events.members_changed(members)
 
     def _return(self) -> None:
         for exchange, count in self._in_flight.items():

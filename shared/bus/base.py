@@ -7,6 +7,9 @@ queue with a bound. The semantics that stage code relies on, and that one confor
   publishes that are started in order on one publisher are delivered in order.
 - A raw queue hands deliveries out in order, to one consumer; what is not acknowledged when the consumer ends comes
   again, in order, before anything newer.
+- A consumer of raw queues is one normalizer's session: a member of its plane's list, the holder of a lock for each
+  stream that it consumes. It ends as a whole when a connection is lost, and with it all that it held. What its
+  publisher wrote before stays; it writes nothing any more.
 - A full raw market queue drops its oldest; a full raw account queue refuses; a full subscription drops its oldest and
   counts.
 - What cannot be published at all is refused before it is sent (``PublishFailed``, reason ``refused``): an AMQP exchange
@@ -18,6 +21,7 @@ from types import TracebackType
 from typing import Final, NamedTuple, Protocol, Self
 
 from shared.control import StreamInfo
+from shared.envelope import MAX_ENVELOPE_BYTES, Plane
 from shared.errors import BrokerError, PublishFailed
 from shared.topology import AMQP_EXCHANGES, QUARANTINE, RAW
 
@@ -25,8 +29,10 @@ __all__ = [
     "MANDATORY",
     "MAX_BODY_BYTES",
     "MAX_KEY_BYTES",
+    "MOST_HELD",
     "Bus",
     "Delivery",
+    "Held",
     "Publisher",
     "RawConsumer",
     "StreamBusy",
@@ -35,7 +41,9 @@ __all__ = [
 ]
 
 MAX_KEY_BYTES: Final = 255
-MAX_BODY_BYTES: Final = 16 * 1024 * 1024
+MAX_BODY_BYTES: Final = MAX_ENVELOPE_BYTES
+MOST_HELD: Final = 64 * 1024 * 1024
+"""Bytes after which no further message of a quarantine is fetched at once."""
 MANDATORY: Final = frozenset({RAW, QUARANTINE})
 """AMQP exchanges where a message that nobody is bound for is a loss."""
 
@@ -43,7 +51,7 @@ _EXCHANGES: Final = frozenset(exchange.name for exchange in AMQP_EXCHANGES)
 
 
 class StreamBusy(BrokerError):
-    """The raw queue of a stream is consumed by someone else; after a crash that may last for two heartbeats."""
+    """Someone else owns the stream; after a crash that the broker does not see, for up to three heartbeats more."""
 
 
 def checked_key(exchange: str, key: str, body: bytes) -> bytes:
@@ -97,12 +105,51 @@ class Publisher(Protocol):
 
 
 class RawConsumer(Protocol):
-    """The raw queues of some streams, consumed by one process."""
+    """The raw queues that one member owns: the session of a normalizer.
+
+    It is a member of its plane's list from its first ``members`` or ``add`` until it leaves or ends.
+    """
+
+    @property
+    def member(self) -> str:
+        """The name that it goes by; empty where it was given none."""
+        ...
+
+    async def members(self) -> int:
+        """How many members the list has at the moment, this one among them unless it left.
+
+        The answer is also the proof that locks are held by; see ``check``. Raises BrokerUnavailable.
+        """
+        ...
+
+    async def leave(self) -> None:
+        """Off the list for good, so that others take a larger share; what it owns it keeps until it releases it.
+
+        Raises BrokerUnavailable.
+        """
+        ...
+
+    def check(self) -> None:
+        """Raises BrokerUnavailable unless what it owns is surely its own at this moment.
+
+        On a broker that is so for one heartbeat after the last answer to ``members``: less than the two that the
+        broker itself waits before it gives locks away. A process that slept longer finds out before it publishes.
+        """
+        ...
 
     async def add(self, stream: StreamInfo) -> None:
-        """Begin to consume a stream's queue (declared if need be); nothing happens if it is consumed already.
+        """Own a stream and begin to consume its queue (declared if need be); nothing happens if it is owned already.
 
         Raises StreamBusy when another consumer has it, BrokerUnavailable, or TopologyMismatch.
+        """
+        ...
+
+    async def release(self, stream: StreamInfo) -> None:
+        """Own a stream no longer; nothing happens if it is not owned. The next owner goes on where this one ends.
+
+        From the call on ``receive`` hands out none of the stream's deliveries. What it has not handed out goes back;
+        what it has is waited for until it is acknowledged; then the lock is free. Raises BrokerUnavailable, after a
+        deadline too: then the consumer has ended.
         """
         ...
 
@@ -143,6 +190,20 @@ class Subscriber(Protocol):
         ...
 
 
+class Held(Protocol):
+    """The oldest messages of a quarantine queue, which nobody else is handed until this is closed."""
+
+    bodies: list[bytes]
+
+    async def discard(self) -> None:
+        """Remove them for good; raises BrokerUnavailable."""
+        ...
+
+    async def close(self) -> None:
+        """Those that were not discarded go back to where they were."""
+        ...
+
+
 class Bus(Protocol):
     """A connection to the bus; entering it connects and declares the topology, leaving it closes."""
 
@@ -165,12 +226,31 @@ class Bus(Protocol):
         """Make sure that the raw queue of a stream exists and is bound; BrokerUnavailable or TopologyMismatch."""
         ...
 
-    async def publisher(self) -> Publisher:
-        """A new publisher."""
+    async def waiting(self, stream: StreamInfo) -> int:
+        """How many messages of a stream's raw queue nobody was handed; 0 where there is no such queue.
+
+        Raises BrokerUnavailable.
+        """
         ...
 
-    async def consume_raw(self) -> RawConsumer:
-        """A new consumer of raw queues; add streams to it."""
+    async def quarantined(self, plane: Plane, limit: int) -> Held:
+        """The oldest messages in the quarantine of a plane: at most ``limit``, and no more after 64 MiB.
+
+        Raises BrokerUnavailable. Close it.
+        """
+        ...
+
+    async def publisher(self, session: RawConsumer | None = None) -> Publisher:
+        """A new publisher.
+
+        With ``session`` one for what comes of that consumer's deliveries. Its messages carry the member's name (AMQP
+        ``app_id``). It has one life: it writes nothing (BrokerUnavailable) where ``session.check`` says no, and
+        nothing any more once something was not written whole, so that nothing later overtakes it.
+        """
+        ...
+
+    async def consume_raw(self, member: str = "", plane: Plane = "market") -> RawConsumer:
+        """A new consumer of raw queues; add streams to it. ``member``: at most 255 bytes."""
         ...
 
     async def subscribe(self, exchange: str, patterns: Sequence[str], *, limit: int = 10_000) -> Subscriber:

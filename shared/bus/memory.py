@@ -10,11 +10,13 @@ from time import perf_counter_ns
 from types import TracebackType
 from typing import Final, Self
 
-from shared.bus.base import MANDATORY, Delivery, StreamBusy, checked_key
+from shared.bus.base import MANDATORY, MOST_HELD, Delivery, RawConsumer, checked_key
+from shared.bus.memory_consumer import MemoryRawConsumer
 from shared.bus.memory_queue import DropHead, RawQueue, Stored
 from shared.bus.routing import matches
 from shared.bus.wakeup import Wakeup
 from shared.control import StreamInfo
+from shared.envelope import Plane
 from shared.errors import BrokerUnavailable, PublishFailed
 from shared.topology import AMQP_EXCHANGES, QUARANTINE, RAW, QueueLimits, quarantine_queue, raw_key
 
@@ -34,7 +36,8 @@ class MemoryBus:
         self._raw: dict[str, RawQueue] = {}
         self._quarantine: dict[str, DropHead] = {}
         self._subscribers: set[_Subscriber] = set()
-        self._consumers: set[_RawConsumer] = set()
+        self._consumers: set[MemoryRawConsumer] = set()
+        self._members: dict[Plane, set[MemoryRawConsumer]] = {}
         self._open = False
 
     async def __aenter__(self) -> Self:
@@ -64,14 +67,26 @@ class MemoryBus:
         """Make sure that the raw queue of a stream exists."""
         self._queue(stream)
 
-    async def publisher(self) -> "_Publisher":
-        """A new publisher."""
-        return _Publisher(self)
+    async def waiting(self, stream: StreamInfo) -> int:
+        """How many messages of a stream's raw queue nobody was handed."""
+        self._check()
+        queue = self._raw.get(raw_key(stream))
+        return 0 if queue is None else len(queue.ready.items)
 
-    async def consume_raw(self) -> "_RawConsumer":
+    async def quarantined(self, plane: Plane, limit: int) -> "_Held":
+        """The oldest messages in the quarantine of a plane."""
+        self._check()
+        return _Held(self._quarantine[plane], limit)
+
+    async def publisher(self, session: RawConsumer | None = None) -> "_Publisher":
+        """A new publisher; nothing in this process can be written in part, so that ``check`` is all of its life."""
+        return _Publisher(self, None if session is None else session.check)
+
+    async def consume_raw(self, member: str = "", plane: Plane = "market") -> MemoryRawConsumer:
         """A new consumer of raw queues."""
         self._check()
-        consumer = _RawConsumer(self._queue, self._consumers)
+        members = self._members.setdefault(plane, set())
+        consumer = MemoryRawConsumer(self._queue, member, members, self._consumers.discard)
         self._consumers.add(consumer)
         return consumer
 
@@ -119,8 +134,9 @@ class _Publisher:
 
     blocked: str | None = None
 
-    def __init__(self, bus: MemoryBus) -> None:
+    def __init__(self, bus: MemoryBus, guard: Callable[[], None] | None) -> None:
         self._bus = bus
+        self._guard = guard
 
     async def publish(self, exchange: str, key: str, body: bytes, *, deadline_s: float) -> None:
         await self.publish_batch(exchange, ((key, body),), deadline_s=deadline_s)
@@ -132,6 +148,8 @@ class _Publisher:
         *,
         deadline_s: float,  # noqa: ARG002 - nothing here takes time
     ) -> None:
+        if self._guard is not None:
+            self._guard()
         failure: PublishFailed | None = None
         for key, body in messages:
             try:
@@ -143,55 +161,26 @@ class _Publisher:
         await asyncio.sleep(0)  # or a publisher that is never short of frames would starve who consumes them
 
 
-class _RawConsumer:
-    """See ``RawConsumer``. Streams take turns, so that a busy one does not starve the others."""
+class _Held:
+    """See ``Held``."""
 
-    def __init__(self, queue_of: Callable[[StreamInfo], RawQueue], registry: "set[_RawConsumer]") -> None:
-        self._queue_of = queue_of
-        self._registry = registry
-        self._queues: dict[str, RawQueue] = {}
-        self._wakeup = Wakeup()
+    def __init__(self, queue: DropHead, limit: int) -> None:
+        self._queue = queue
+        self._items: list[Stored] = []
+        size = 0
+        while len(self._items) < limit and size < MOST_HELD and (taken := queue.take(1)):
+            self._items += taken
+            size += len(taken[0].body)
+        self.bodies = [item.body for item in self._items]
 
-    async def add(self, stream: StreamInfo) -> None:
-        self._wakeup.check()
-        if stream.stream in self._queues:
-            return
-        queue = self._queue_of(stream)
-        if queue.consumer is not None:
-            raise StreamBusy(f"the raw queue of {stream.stream} has a consumer")
-        queue.consumer = self._wakeup
-        self._queues[stream.stream] = queue
-        self._wakeup.notify()
-
-    async def receive(self, limit: int) -> list[Delivery]:
-        self._wakeup.check()
-        while not (deliveries := self._take(limit)):
-            await self._wakeup.wait()
-        return deliveries
-
-    async def ack(self, deliveries: Sequence[Delivery]) -> None:
-        self._wakeup.check()
-        for delivery in deliveries:
-            self._queues[delivery.key].settle((delivery.tag,))
+    async def discard(self) -> None:
+        """Remove them for good."""
+        self._items.clear()
 
     async def close(self) -> None:
-        self._wakeup.close("the consumer was closed")
-        self._registry.discard(self)
-        for queue in self._queues.values():
-            queue.release()
-        self._queues.clear()
-
-    def _take(self, limit: int) -> list[Delivery]:
-        now = perf_counter_ns()
-        deliveries: list[Delivery] = []
-        for name in tuple(self._queues):
-            taken = self._queues[name].take(limit - len(deliveries))
-            deliveries += (Delivery(name, item.body, item.position, item.redelivered, now) for item in taken)
-            if taken:
-                self._queues[name] = self._queues.pop(name)
-            if len(deliveries) == limit:
-                break
-        return deliveries
+        """Those that were not discarded go back to where they were."""
+        items, self._items = self._items, []
+        self._queue.restore(items)
 
 
 class _Subscriber:

@@ -75,6 +75,11 @@ class RawQueue:
         self._unacked: dict[int, Stored] = {}
         self._published = 0
 
+    @property
+    def handed_out(self) -> int:
+        """How many messages were handed out and not settled."""
+        return len(self._unacked)
+
     def put(self, key: str, body: bytes) -> bool:
         """Whether the message was taken; it is refused when the queue is full and ``refuses``, else the oldest goes."""
         if self.refuses and not self.ready.has_room(body):

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from shared.bus.base import StreamBusy
+from shared.bus.base import RawConsumer, StreamBusy
 from shared.bus.rabbit import PublisherKind, RabbitBus
 from shared.errors import BrokerUnavailable
 from shared.topology import MARKET, RAW, raw_key
@@ -38,16 +38,17 @@ async def test_closed_by_an_operator(broker: Broker, publishing: PublisherKind) 
                 return False
             return True
 
-        async def consuming() -> bool:
+        async def consuming() -> RawConsumer | None:
+            successor = await bus.consume_raw()
             try:
                 await successor.add(STREAM)
             except (BrokerUnavailable, StreamBusy):
-                return False
-            return True
+                return None
+            return successor
 
         assert await eventually_async(published)
-        successor = await bus.consume_raw()
-        assert await eventually_async(consuming)
+        successor = await eventually_async(consuming)
+        assert successor is not None
         again = await drain(successor, 2)
         assert [(item.body, item.redelivered) for item in again] == [(b"unacknowledged", True), (b"after", False)]
         receiving_tap = asyncio.create_task(next_of(tap, 1))

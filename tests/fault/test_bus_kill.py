@@ -141,6 +141,8 @@ async def test_ten_messages_are_processed_after_a_restart(broker: Broker, how: s
             assert bodies(receiving.result()) == [b"again"]
         consumers = dict(await broker.listed("queues", "name", "consumers"))
         assert consumers["raw.market.bybit.linear.0"] == "1"
+        assert consumers.pop("normalizers.market") == "1"
+        assert consumers.pop("lock.raw.market.bybit.linear.0") == "0"
         assert sorted(consumers.values()) == ["0", "0", "1", "1", "1"]
 
 

@@ -11,6 +11,7 @@ from shared.bus.rabbit import PublisherKind, RabbitBus
 from shared.errors import BrokerUnavailable, TopologyMismatch
 from shared.topology import MARKET, RAW, QueueLimits, raw_key
 from tests.contract.bus_conformance import ACCOUNT, DEADLINE, STREAM, bodies, drain, envelopes, next_of, sent
+from tests.fault.broker import Broker
 from tests.support.eventually import eventually_async
 
 pytestmark = pytest.mark.fault
@@ -62,9 +63,12 @@ async def test_queue_of_another_kind_is_a_mismatch(rabbit_url: str, operator: Ab
 async def test_deleted_exchange_is_made_again(
     rabbit_url: str, operator: AbstractChannel, publishing: PublisherKind
 ) -> None:
-    async with RabbitBus(rabbit_url, "test", publisher=publishing) as bus:
+    async with (
+        RabbitBus(rabbit_url, "test", publisher=publishing) as bus,
+        RabbitBus(rabbit_url, "elsewhere") as elsewhere,
+    ):
         publisher, bystander = await bus.publisher(), await bus.publisher()
-        consumer = await bus.consume_raw()
+        consumer = await elsewhere.consume_raw()
         await consumer.add(STREAM)
         tap = await bus.subscribe(MARKET, ["#"])
         await publisher.publish(MARKET, "t.b.X", b"x", deadline_s=DEADLINE)
@@ -105,6 +109,28 @@ async def test_consumer_of_a_deleted_queue_ends(rabbit_url: str, operator: Abstr
         await successor.add(STREAM)
         await sent(bus, STREAM, envelopes(1))
         assert bodies(await drain(successor, 1)) == envelopes(1)
+
+
+async def test_who_may_not_declare_uses_what_is_there(broker: Broker) -> None:
+    """As a user with permission for queues of its own and to read, which a consumer of the feed is."""
+    own = "^subscription\\."
+    await asyncio.to_thread(broker.node.ctl, "add_user", "reader", "secret")
+    try:
+        await asyncio.to_thread(broker.node.ctl, "set_permissions", "-p", broker.vhost, "reader", own, own, ".*")
+        limited = broker.url.replace("guest:guest", "reader:secret")
+        with pytest.raises(BrokerUnavailable, match="AMQP exchange raw is not there, and may not be declared"):
+            await RabbitBus(limited, "reader").__aenter__()
+        async with RabbitBus(broker.url, "owner") as owner, RabbitBus(limited, "reader") as reader:
+            tap = await reader.subscribe(MARKET, ["#"])
+            publisher = await owner.publisher()
+            await publisher.publish(MARKET, "t.b.X", b"x", deadline_s=DEADLINE)
+            assert bodies(await next_of(tap, 1)) == [b"x"]
+            with pytest.raises(BrokerUnavailable, match=r"queue raw\.market\.bybit\.linear\.0 is not there"):
+                await reader.declare(STREAM)
+            await owner.declare(STREAM)
+            await reader.declare(STREAM)
+    finally:
+        await asyncio.to_thread(broker.node.ctl, "delete_user", "reader")
 
 
 async def test_ttl_is_the_queue_s(rabbit_url: str) -> None:

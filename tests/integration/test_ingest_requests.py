@@ -55,7 +55,7 @@ async def test_a_reply_that_never_comes_ends_at_the_timeout() -> None:
 
 
 async def test_a_long_reply_comes_whole_and_one_over_the_bound_is_refused() -> None:
-    long = b"x" * (20 * 1024 * 1024)
+    long = b"x" * http.MAX_REPLY
     replies = {"/long": [Reply(long)], "/longer": [Reply(b"x" * (http.MAX_REPLY + 1))]}
     async with VenueServer(replies=replies) as venue, RestClient(LIMITS) as client:
         reply = await client.get(Request(f"{venue.rest}/long"))

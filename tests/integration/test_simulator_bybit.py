@@ -109,7 +109,11 @@ async def test_trades_are_all_there_once_and_the_ledger_knows_them() -> None:
             await sim.pause()
             ids += [row["i"] for frame in await one.rest() for row in frame["data"]]
             _, ledger = await get(sim.control_base + "/sent/bybit/linear")
+            _, newest = await get(sim.control_base + "/sent/bybit/linear?newest=7")
+            assert (await get(sim.control_base + "/sent/bybit/linear?newest=20001"))[0] == 400
         assert ids == ledger["trade_ids"]["publicTrade.BTCUSDT"]
+        assert newest["trade_ids"]["publicTrade.BTCUSDT"] == ids[-7:]
+        assert ledger["trades"] == {"publicTrade.BTCUSDT": {"symbol": "BTCUSDT", "sent": len(ids)}}
         assert len(set(ids)) == len(ids)
         (connection,) = ledger["connections"]
         assert connection["sent"]["publicTrade.BTCUSDT"] == ledger["feeds"]["trade"]

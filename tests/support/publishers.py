@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 
-from shared.bus.base import Publisher
+from shared.bus.base import Publisher, RawConsumer
 from shared.bus.memory import MemoryBus
 from shared.errors import BrokerUnavailable, PublishFailed
 
@@ -66,8 +66,8 @@ class FaultyBus(MemoryBus):
         super().__init__()
         self.publishers: list[FaultyPublisher] = []
 
-    async def publisher(self) -> FaultyPublisher:  # type: ignore[override]
+    async def publisher(self, session: RawConsumer | None = None) -> FaultyPublisher:  # type: ignore[override]
         """A new publisher, remembered."""
-        publisher = FaultyPublisher(await super().publisher())
+        publisher = FaultyPublisher(await super().publisher(session))
         self.publishers.append(publisher)
         return publisher

@@ -11,8 +11,10 @@ Who does what, and why (measured with FastStream 0.7.8, aio-pika 10.2, aiormq 7.
   ones hide when they died. A batch is written as a whole, which costs an eighth of as many publishes, and leaves few
   frames waiting that a channel error could overtake (with ten, it mostly ends the connection: 504 CHANNEL_ERROR).
 - ``plain``: aio-pika's own publishing, for those who would rather have that; ``publishing``: what both have alike.
-- ``consumer``: one plain channel per stream, exclusive; dies with its connection, since what comes back by itself
-  after a reconnect would be a second consumer next to its successor.
+- ``consumer``, ``claims``, ``members``: what one normalizer owns. A plain channel and an exclusive lock queue per
+  stream, a place on the list of members; all of it dies with its connection, since what comes back by itself after a
+  reconnect would be a second owner next to its successor. Single-active-consumer queues are not used: a standby cannot
+  be told from the owner, a cancel frees the queue before its deliveries are dealt with, and RabbitMQ 3.10 crashes them.
 - ``subscriber``: control traffic and taps, on a queue that is made anew whenever the connection is.
 - ``errors``: the one place where the library's exceptions become ours.
 - ``application``: FastStream's ASGI application around a service.

@@ -19,6 +19,14 @@ class Outstanding:
     def __init__(self) -> None:
         self._tags: dict[int, None] = {}
 
+    def __len__(self) -> int:
+        return len(self._tags)
+
+    @property
+    def newest(self) -> int:
+        """The last of them; 0 where there is none."""
+        return next(reversed(self._tags), 0)
+
     def add(self, tag: int) -> None:
         """Delivered; tags of a channel only grow."""
         self._tags[tag] = None

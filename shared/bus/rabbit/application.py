@@ -10,6 +10,7 @@ import uvicorn
 from faststream.asgi import AsgiFastStream, AsyncAPIRoute
 
 from shared.bus.rabbit.asyncapi import Description, ServiceSpecification, Traffic, document
+from shared.errors import about
 
 if TYPE_CHECKING:
     from faststream.asgi.types import ASGIApp
@@ -96,7 +97,7 @@ async def serve(
     """Serve until ``stop`` is set and the service has drained; raises what ended the service, if anything did.
 
     ``stop`` is to be the event that the application was built with; whoever handles signals sets it. Port 0 is any
-    free one, ``on_listening`` gets the port. Raises OSError where it is taken.
+    free one, ``on_listening`` gets the port. Raises OSError that names it where it is taken.
     """
     with _listening(host, port) as listener:
         config = uvicorn.Config(
@@ -133,5 +134,9 @@ class _Server(uvicorn.Server):
 def _listening(host: str, port: int) -> Iterator[socket.socket]:
     # uvicorn would end the process where the port is taken.
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.create_server((host, port), family=family) as listener:
+    try:
+        listener = socket.create_server((host, port), family=family)
+    except OSError as error:
+        raise about(error, f"metrics at {host}:{port}") from error
+    with listener:
         yield listener

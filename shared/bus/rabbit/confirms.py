@@ -6,7 +6,7 @@ the channel's reader fail when the message is returned later); nothing of a batc
 """
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 import aiormq
@@ -27,10 +27,14 @@ Confirmation = asyncio.Future[object]
 
 
 class ConfirmedChannel:
-    """Publishes on a channel that was opened with confirms and ``on_return_raises``; exceptions are aiormq's."""
+    """Publishes on a channel that was opened with confirms and ``on_return_raises``; exceptions are aiormq's.
 
-    def __init__(self, channel: aiormq.Channel) -> None:
+    Every message carries ``app_id`` where it is not empty.
+    """
+
+    def __init__(self, channel: aiormq.Channel, app_id: bytes) -> None:
         self._channel = channel
+        self._app_id = app_id
         self._frame_max = channel.connection.connection_tune.frame_max or UNLIMITED_FRAME
         channel.closing.add_done_callback(self._on_closing)
 
@@ -39,11 +43,15 @@ class ConfirmedChannel:
         """Whether nothing can be published any more."""
         return self._channel.is_closed
 
-    async def write(self, messages: Sequence[Outgoing]) -> list[Confirmation]:
-        """Write messages in order; what is returned is to be given to ``confirmed``. One caller at a time."""
+    async def write(self, messages: Sequence[Outgoing], check: Callable[[], None]) -> list[Confirmation]:
+        """Write messages in order; what is returned is to be given to ``confirmed``. One caller at a time.
+
+        ``check`` is called before each part that is written; what it raises is raised.
+        """
         confirmations: list[Confirmation] = []
         try:
             for chunk in _chunks(messages):
+                check()
                 confirmations += await self._write(chunk)
         except BaseException:
             _disown(confirmations)
@@ -65,7 +73,8 @@ class ConfirmedChannel:
     async def _write(self, messages: Sequence[Outgoing]) -> list[Confirmation]:
         channel = self._channel
         async with channel.lock:
-            payload = b"".join(marshal(message, channel.number, self._frame_max) for message in messages)
+            number, frame_max, app_id = channel.number, self._frame_max, self._app_id
+            payload = b"".join(marshal(message, number, frame_max, app_id) for message in messages)
             drained = channel.create_future()
             confirmations = [self._expect(message) for message in messages]
             try:

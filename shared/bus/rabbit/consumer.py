@@ -1,24 +1,23 @@
-"""Raw queues, consumed by one process."""
+"""Raw queues, owned and consumed by one member."""
 
 import asyncio
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
+from weakref import WeakValueDictionary
 
 from shared.bus.base import Delivery
-from shared.bus.rabbit.acks import Outstanding
+from shared.bus.rabbit.claims import Claim, Claims
 from shared.bus.rabbit.deliveries import delivery_of
 from shared.bus.rabbit.detached import detached
-from shared.bus.rabbit.errors import translate_errors
+from shared.bus.rabbit.errors import answered, translate_errors
 from shared.bus.rabbit.link import Link, close_channel
-from shared.bus.rabbit.topology import Topology
+from shared.bus.rabbit.members import Membership
 from shared.bus.wakeup import Wakeup
 from shared.control import StreamInfo
-from shared.errors import BrokerUnavailable
-from shared.topology import QueueLimits, raw_queue
+from shared.errors import BrokerError, BrokerUnavailable
 
 if TYPE_CHECKING:
-    import aiormq
     from aiormq.abc import DeliveredMessage
 
 __all__ = ["RabbitRawConsumer"]
@@ -30,32 +29,76 @@ class RabbitRawConsumer:
     """See ``RawConsumer``. A channel per stream: acknowledgements stay within it, a refusal costs nobody else.
 
     At most ``prefetch`` unacknowledged deliveries per stream. When one channel ends without having been closed, for
-    whatever reason, all of the consumer does: a stream that silently has no consumer would be worse.
+    whatever reason, all of the consumer does: a stream that silently has no consumer would be worse. So it does when
+    either of the bus's connections is lost: what is published and what is owned have one fate.
     """
 
-    def __init__(self, link: Link, topology: Topology, limits: QueueLimits, prefetch: int) -> None:
-        self._link = link
-        self._topology = topology
-        self._limits = limits
-        self._prefetch = prefetch
-        self._streams: dict[str, _Stream] = {}
-        self._adding = asyncio.Lock()
+    def __init__(self, member: str, plane: str, links: Sequence[Link], claims: Claims) -> None:
+        """The last of the links is the one that consumes."""
+        self.member = member
+        self._claims = claims
+        self._owned: dict[str, Claim] = {}
+        self._adding: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._ready: deque[Delivery] = deque()
         self._wakeup = Wakeup()
+        self._membership = Membership(links[-1], plane, member, self._end)
+        self._unwatch: list[Callable[[], None]] = []
+        try:
+            for link in links:
+                self._unwatch.append(link.watch(lambda: self._end("a connection to the broker was lost")))
+        except BrokerUnavailable as error:
+            self._end(str(error))
+
+    async def members(self) -> int:
+        """See ``RawConsumer.members``."""
+        self._wakeup.check()
+        return await self._membership.count()
+
+    async def leave(self) -> None:
+        """See ``RawConsumer.leave``."""
+        self._wakeup.check()
+        await self._membership.leave()
+
+    def check(self) -> None:
+        """See ``RawConsumer.check``."""
+        if not self._membership.holds():
+            self._end("the broker has not answered for a heartbeat: what was owned may be someone else's")
+        self._wakeup.check()
 
     async def add(self, stream: StreamInfo) -> None:
         """See ``RawConsumer.add``."""
-        async with self._adding:
+        lock = self._adding.setdefault(stream.stream, asyncio.Lock())
+        async with lock:
             self._wakeup.check()
-            if stream.stream in self._streams:
+            if stream.stream in self._owned:
                 return
-            queue = raw_queue(stream, self._limits).name
-            try:
-                async with asyncio.timeout(DEADLINE_S):
-                    await self._topology.declare(stream)
-                    await self._consume(stream.stream, queue)
-            except TimeoutError as error:
-                raise BrokerUnavailable(f"consume {queue}: no answer in {DEADLINE_S:g} s") from error
+            await self._membership.join()
+            claim = await self._claims.take(stream, self._on_message)
+            if self._wakeup.closed is not None:
+                await self._claims.abandon([claim])
+                self._wakeup.check()
+            self._own(claim)
+
+    async def release(self, stream: StreamInfo) -> None:
+        """See ``RawConsumer.release``."""
+        self._wakeup.check()
+        claim = self._owned.get(stream.stream)
+        if claim is None or claim.released:
+            return
+        claim.released = True
+        self._withhold(claim)
+        try:
+            async with answered(f"release {claim.queue}", DEADLINE_S):
+                await detached(claim.channel.basic_cancel(claim.tag))
+                await claim.settled()
+                self._wakeup.check()
+                await claim.give_back()
+        except BrokerError as error:
+            self._end(str(error))
+            raise
+        self._owned.pop(stream.stream, None)
+        self._claims.released(claim)
+        await close_channel(claim.channel)
 
     async def receive(self, limit: int) -> list[Delivery]:
         """See ``RawConsumer.receive``."""
@@ -73,59 +116,54 @@ class RabbitRawConsumer:
         try:
             async with asyncio.timeout(DEADLINE_S):
                 for name, settled in tags.items():
-                    with translate_errors(f"acknowledge {name}"):
-                        await self._streams[name].ack(settled)
+                    if (claim := self._owned.get(name)) is not None:
+                        with translate_errors(f"acknowledge {name}"):
+                            await claim.ack(settled)
         except TimeoutError as error:
             raise BrokerUnavailable(f"acknowledge: the socket took nothing for {DEADLINE_S:g} s") from error
 
     async def close(self) -> None:
         """See ``RawConsumer.close``."""
         self._end("the consumer was closed")
-        streams, self._streams = self._streams, {}
-        await asyncio.gather(*(close_channel(stream.channel) for stream in streams.values()))
+        owned, self._owned = self._owned, {}
+        await asyncio.gather(self._claims.abandon(owned.values()), self._membership.close())
 
-    async def _consume(self, name: str, queue: str) -> None:
-        channel = await self._link.channel(confirms=False)
-        stream = _Stream(name, channel, self._ready, self._wakeup)
-        try:
-            with translate_errors(f"consume {queue}"):
-                await detached(channel.basic_qos(prefetch_count=self._prefetch))
-                await detached(channel.basic_consume(queue, stream.on_message, exclusive=True))
-            self._wakeup.check()  # closed meanwhile?
-        except BaseException:
-            await close_channel(channel)
-            raise
-        self._streams[name] = stream
-        channel.on_consumer_cancel_callbacks.add(lambda _: self._end(f"RabbitMQ cancelled the consumer of {queue}"))
-        channel.closing.add_done_callback(lambda _: self._end(f"the channel that consumed {queue} was closed"))
+    def _own(self, claim: Claim) -> None:
+        if claim.stream in self._owned:  # since its first delivery
+            return
+
+        def gone(what: str) -> None:
+            if self._owned.get(claim.stream) is claim:
+                self._end(f"{what} {claim.queue}")
+
+        self._owned[claim.stream] = claim
+        claim.channel.on_consumer_cancel_callbacks.add(lambda _: gone("RabbitMQ cancelled the consumer of"))
+        claim.channel.closing.add_done_callback(lambda _: gone("the channel was closed that consumed"))
+
+    def _on_message(self, claim: Claim, message: "DeliveredMessage") -> None:
+        if self._wakeup.closed is not None:
+            return
+        self._own(claim)
+        delivery = delivery_of(message, claim.stream)
+        claim.outstanding.add(delivery.tag)
+        if claim.released:
+            claim.withheld += 1
+            return
+        self._ready.append(delivery)
+        self._wakeup.notify()
+
+    def _withhold(self, claim: Claim) -> None:
+        """Nothing more of it is handed out."""
+        kept = [delivery for delivery in self._ready if delivery.key != claim.stream]
+        claim.withheld = len(self._ready) - len(kept)
+        self._ready.clear()
+        self._ready.extend(kept)
 
     def _end(self, reason: str) -> None:
         self._wakeup.close(reason)
         self._ready.clear()
-
-
-class _Stream:
-    """One channel with one consumer."""
-
-    def __init__(self, name: str, channel: "aiormq.Channel", ready: deque[Delivery], wakeup: Wakeup) -> None:
-        self.channel = channel
-        self._name = name
-        self._ready = ready
-        self._wakeup = wakeup
-        self._outstanding = Outstanding()
-
-    async def on_message(self, message: "DeliveredMessage") -> None:
-        # Runs as a task of its own per delivery, in order; that holds only as long as nothing is awaited here.
-        if self._wakeup.closed is not None:
-            return
-        delivery = delivery_of(message, self._name)
-        self._outstanding.add(delivery.tag)
-        self._ready.append(delivery)
-        self._wakeup.notify()
-
-    async def ack(self, tags: Sequence[int]) -> None:
-        acks = self._outstanding.settle(tags)
-        for ack in acks[:-1]:
-            await self.channel.basic_ack(ack.tag, multiple=ack.multiple, wait=False)
-        if acks:
-            await self.channel.basic_ack(acks[-1].tag, multiple=acks[-1].multiple, wait=True)
+        for claim in self._owned.values():
+            claim.wake()
+        for end in self._unwatch:
+            end()
+        self._unwatch.clear()

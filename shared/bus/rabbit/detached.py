@@ -12,7 +12,7 @@ _running: set["asyncio.Task[Any]"] = set()
 
 
 async def detached(
-    operation: Coroutine[Any, Any, T], late: Callable[[T], Coroutine[Any, Any, None]] | None = None
+    operation: Coroutine[Any, Any, T], late: Callable[[T], Coroutine[Any, Any, object]] | None = None
 ) -> T:
     """Await an operation without handing our cancellation down to it; ``late`` disposes of a result nobody waits for.
 
@@ -29,12 +29,12 @@ async def detached(
     return task.result()
 
 
-def in_background(operation: Coroutine[Any, Any, None]) -> None:
+def in_background(operation: Coroutine[Any, Any, object]) -> None:
     """Run an operation that raises nothing and that nobody waits for, held by a strong reference until it ends."""
     _keep(asyncio.create_task(operation))
 
 
-def _dispose(task: "asyncio.Task[T]", late: Callable[[T], Coroutine[Any, Any, None]] | None) -> None:
+def _dispose(task: "asyncio.Task[T]", late: Callable[[T], Coroutine[Any, Any, object]] | None) -> None:
     if task.cancelled() or task.exception() is not None or late is None:
         return
     in_background(late(task.result()))

@@ -2,8 +2,8 @@
 
 import asyncio
 import re
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from typing import Final
 
 from aio_pika.exceptions import (
@@ -13,13 +13,13 @@ from aio_pika.exceptions import (
     DeliveryError,
     PublishError,
 )
-from aiormq.exceptions import ChannelAccessRefused
+from aiormq.exceptions import ChannelAccessRefused, ChannelLockedResource
 from pamqp.exceptions import PAMQPException
 
 from shared.bus.base import StreamBusy
 from shared.errors import BrokerError, BrokerUnavailable, PublishFailed, TopologyMismatch
 
-__all__ = ["EntityMissing", "cancelled_here", "translate_errors"]
+__all__ = ["AccessRefused", "EntityMissing", "answered", "cancelled_here", "translate_errors"]
 
 # inequivalent arg 'x-max-length' for queue 'q' in vhost '/': received the value '100' of type 'signedint' but current
 # is the value '10' of type 'signedint'
@@ -35,6 +35,10 @@ Types = type[Exception] | tuple[type[Exception], ...]
 
 class EntityMissing(BrokerUnavailable):
     """An AMQP exchange or queue of the topology is gone: it has to be declared again."""
+
+
+class AccessRefused(BrokerUnavailable):
+    """The broker's user has no permission for this."""
 
 
 def cancelled_here(before: int) -> bool:
@@ -71,12 +75,23 @@ def translate_errors(doing: str) -> Iterator[None]:
         raise
 
 
+@asynccontextmanager
+async def answered(doing: str, deadline_s: float) -> AsyncIterator[None]:
+    """The same for what the broker has to answer: BrokerUnavailable when it takes longer than ``deadline_s``."""
+    try:
+        async with asyncio.timeout(deadline_s):
+            with translate_errors(doing):
+                yield
+    except TimeoutError as error:
+        raise BrokerUnavailable(f"{doing}: no answer in {deadline_s:g} s") from error
+
+
 def _returned(doing: str, error: Exception) -> BrokerError:
     return PublishFailed("returned", f"{doing}: {error.args[0]} ({error.args[1]})")
 
 
 def _refused(doing: str, error: Exception) -> BrokerError:
-    return (StreamBusy if "exclusive" in str(error) else BrokerUnavailable)(f"{doing}: {error}")
+    return (StreamBusy if "exclusive" in str(error) else AccessRefused)(f"{doing}: {error}")
 
 
 def _unavailable(doing: str, error: Exception) -> BrokerError:
@@ -90,6 +105,7 @@ _TRANSLATIONS: Final[Sequence[tuple[Types, Callable[[str, Exception], BrokerErro
     (ChannelPreconditionFailed, lambda doing, error: TopologyMismatch(_mismatch(doing, str(error)))),
     (ChannelNotFoundEntity, lambda doing, error: EntityMissing(f"{doing}: {error}")),
     (ChannelAccessRefused, _refused),
+    (ChannelLockedResource, lambda doing, error: StreamBusy(f"{doing}: {error}")),
     ((AMQPError, PAMQPException, OSError, RuntimeError), _unavailable),
 )
 

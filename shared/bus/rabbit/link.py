@@ -2,6 +2,8 @@
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
+from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, cast
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
@@ -9,7 +11,7 @@ from aio_pika import Channel
 from faststream.rabbit import RabbitBroker
 
 from shared.bus.rabbit.blocked import BlockedReasons
-from shared.bus.rabbit.detached import detached
+from shared.bus.rabbit.detached import detached, in_background
 from shared.bus.rabbit.errors import translate_errors
 from shared.errors import BrokerUnavailable
 
@@ -19,14 +21,12 @@ if TYPE_CHECKING:
     from aio_pika.abc import AbstractChannel
     from aiormq.abc import AbstractConnection
 
-__all__ = ["Link", "LinkBroker", "close_channel"]
-
-HEARTBEAT_S: Final = 10
-"""RabbitMQ recommends 5 to 20. A silent connection is given up after about three."""
+__all__ = ["Link", "LinkBroker", "close_channel", "in_time"]
 
 CONNECT_TIMEOUT_S: Final = 5.0
 RECONNECT_S: Final = 1.0
-CLOSE_TIMEOUT_S: Final = 5.0
+CLOSE_TIMEOUT_S: Final = 2.0
+"""What a closed channel may keep its closer waiting; the broker's own part takes a millisecond."""
 
 
 class LinkBroker(RabbitBroker):
@@ -40,14 +40,32 @@ class LinkBroker(RabbitBroker):
         """Nothing: see above."""
         self.running = True
 
+    async def stop(
+        self,
+        exc_type: type[BaseException] | None = None,
+        exc_val: BaseException | None = None,
+        exc_tb: TracebackType | None = None,
+    ) -> None:
+        """Nothing: see above."""
+
+    async def end(self) -> None:
+        """What FastStream does to stop, once its connection is closed: a frozen broker would hold up its channel."""
+        if self._connection is not None:
+            await self._connection.close()
+        await super().stop()
+
 
 class Link:
-    """A FastStream broker's connection, which reconnects by itself every second, and plain channels on it."""
+    """A FastStream broker's connection, which reconnects by itself every second, and plain channels on it.
 
-    def __init__(self, url: str, name: str) -> None:
+    A silent connection is given up after about three heartbeats (``heartbeat`` in the URL's query wins).
+    """
+
+    def __init__(self, url: str, name: str, heartbeat_s: int) -> None:
         self.where = _where(url)
+        self._heartbeat_s = heartbeat_s
         self.broker = LinkBroker(
-            _with_query(url, heartbeat=str(HEARTBEAT_S), name=name),
+            _with_query(url, heartbeat=str(heartbeat_s), name=name),
             timeout=CONNECT_TIMEOUT_S,
             reconnect_interval=RECONNECT_S,
             fail_fast=True,
@@ -60,15 +78,43 @@ class Link:
     async def open(self, on_reconnected: Callable[[], None]) -> None:
         """Connect; raises BrokerUnavailable. ``on_reconnected`` is called whenever the connection came back."""
         with translate_errors(f"connect to {self.where}"):
-            self._connection = await detached(self.broker.connect(), lambda _: _in_time(self.broker.stop()))
+            self._connection = await detached(self.broker.connect(), lambda _: in_time(self.broker.end()))
         self._connection.reconnect_callbacks.add(lambda _: on_reconnected())
         self._reasons.attach()
 
     async def close(self) -> None:
-        """Close the connection, in bounded time."""
+        """Close the connection; what a frozen broker keeps waiting goes on behind whoever stops to wait."""
         self._reasons.detach()
         self._connection = None
-        await _in_time(self.broker.stop())
+        with suppress(BrokerUnavailable), translate_errors("close"):
+            await detached(self.broker.end())
+
+    def drop(self, channel: "aiormq.abc.AbstractChannel") -> None:
+        """End the connection of a channel, and with it all that the broker holds for it; another one follows."""
+        in_background(in_time(channel.connection.close()))
+
+    @property
+    def heartbeat_s(self) -> int:
+        """What was agreed with the broker for the connection that stands; 0 where there are none."""
+        connection = self._underlay()
+        return self._heartbeat_s if connection is None else connection.connection_tune.heartbeat or 0
+
+    def watch(self, lost: Callable[[], None]) -> Callable[[], None]:
+        """Have ``lost`` called when the connection that stands now is gone; what is returned ends the watch.
+
+        Raises BrokerUnavailable when there is none.
+        """
+        closing = self.standing().closing
+
+        def on_closed(_: "asyncio.Future[object]") -> None:
+            lost()
+
+        def end() -> None:
+            closing.remove_done_callback(on_closed)
+            closing.cancel()
+
+        closing.add_done_callback(on_closed)
+        return end
 
     @property
     def connected(self) -> bool:
@@ -92,9 +138,7 @@ class Link:
 
     async def channel(self, *, confirms: bool) -> "aiormq.Channel":
         """A channel that is closed when its connection is; raises BrokerUnavailable, at once when there is none."""
-        connection = self._underlay()
-        if connection is None or connection.is_closed:
-            raise BrokerUnavailable(f"no connection to {self.where}")
+        connection = self.standing()
         with translate_errors(f"open a channel to {self.where}"):
             channel = await detached(
                 connection.channel(publisher_confirms=confirms, on_return_raises=confirms), close_channel
@@ -110,6 +154,13 @@ class Link:
             channel = Channel(connection, publisher_confirms=True, on_return_raises=True)
             return await detached(_initialized(channel), close_channel)
 
+    def standing(self) -> "AbstractConnection":
+        """The connection that stands now; raises BrokerUnavailable when there is none."""
+        connection = self._underlay()
+        if connection is None or connection.is_closed:
+            raise BrokerUnavailable(f"no connection to {self.where}")
+        return connection
+
     def _underlay(self) -> "AbstractConnection | None":
         if self._connection is None or not self._connection.connected.is_set():
             return None
@@ -120,7 +171,7 @@ class Link:
 async def close_channel(channel: "aiormq.abc.AbstractChannel | AbstractChannel") -> None:
     """Close a channel, in bounded time; one that is closed already, or cannot be, is left alone."""
     if not channel.is_closed:
-        await _in_time(channel.close())
+        await in_time(channel.close())
 
 
 async def _initialized(channel: Channel) -> Channel:
@@ -128,13 +179,17 @@ async def _initialized(channel: Channel) -> Channel:
     return channel
 
 
-async def _in_time(closing: Any) -> None:  # noqa: ANN401 - a coroutine of no interest
+async def in_time(closing: Any) -> bool:  # noqa: ANN401 - a coroutine of no interest
+    """Wait for what closes something, in bounded time; whether it ended, if only by the loss of its connection."""
     try:
         async with asyncio.timeout(CLOSE_TIMEOUT_S):
             with translate_errors("close"):
                 await detached(closing)
-    except (BrokerUnavailable, TimeoutError):
-        return
+    except BrokerUnavailable:
+        return True
+    except TimeoutError:
+        return False
+    return True
 
 
 def _is_ready(connection: "AbstractConnection") -> bool:

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Final
 
 from aio_pika import DeliveryMode, Message
 
-from shared.bus.base import MANDATORY, checked_key
+from shared.bus.base import MANDATORY, RawConsumer
 from shared.bus.rabbit.errors import translate_errors
 from shared.bus.rabbit.link import Link
-from shared.bus.rabbit.publishing import RabbitPublisher
+from shared.bus.rabbit.publishing import BodyLimit, RabbitPublisher
 from shared.bus.rabbit.topology import Topology
 from shared.bus.rabbit.wire import CONTENT_TYPES, is_persistent
 from shared.errors import BrokerError
@@ -32,55 +32,73 @@ cost the whole connection (504 CHANNEL_ERROR), and each one is a task."""
 class PlainPublisher(RabbitPublisher):
     """Writes in the order of the calls, since aio-pika's channel serves those who wait for it in their order."""
 
-    def __init__(self, link: Link, topology: Topology) -> None:
-        super().__init__(link, topology)
+    def __init__(self, link: Link, topology: Topology, limit: BodyLimit, session: RawConsumer | None) -> None:
+        super().__init__(link, topology, limit, session)
         self._channel: Channel | None = None
-        self._turn = asyncio.Lock()
         self._permits = asyncio.Semaphore(IN_FLIGHT)
+        self._sending: set[asyncio.Task[BrokerError | None]] = set()
         self._ids = count()
 
     async def _send(self, exchange: str, messages: Sequence[tuple[str, bytes]]) -> None:
         outgoing = [(key, self._message(exchange, key, body)) for key, body in messages]
         sending: list[asyncio.Task[BrokerError | None]] = []
         try:
-            async with self._turn:
+            async with self._turn():
                 to = await (await self._open()).get_exchange(exchange, ensure=False)
                 for key, message in outgoing:
                     await self._permits.acquire()
                     sending.append(self._start(to, key, message))
-            failures = [failure for one in sending if (failure := await one) is not None]
+            with translate_errors(f"publish to {exchange}"):
+                failures = [failure for one in sending if (failure := await one) is not None]
+        except asyncio.CancelledError:
+            if self._session is not None:  # which of them were written, only the library knows
+                self._end("a batch was not written")
+            raise
         finally:
             for one in sending:
                 one.cancel()
         if failures:
             raise failures[0]
 
+    def _end(self, why: str) -> None:
+        super()._end(why)
+        for one in self._sending:
+            one.cancel()
+
     def _start(self, exchange: "AbstractExchange", key: str, message: Message) -> "asyncio.Task[BrokerError | None]":
-        task = asyncio.create_task(_publish(exchange, key, message))
-        task.add_done_callback(lambda _: self._permits.release())  # one that is cancelled at once never runs
+        task = asyncio.create_task(self._publish(exchange, key, message))
+        self._sending.add(task)
+        task.add_done_callback(self._sent)  # one that is cancelled at once never runs
         return task
 
+    def _sent(self, task: "asyncio.Task[BrokerError | None]") -> None:
+        self._sending.discard(task)
+        self._permits.release()
+
+    async def _publish(self, exchange: "AbstractExchange", key: str, message: Message) -> BrokerError | None:
+        """Returns the failure: one that nobody waits for any more is no loose exception."""
+        try:
+            self._check()
+            with translate_errors(f"publish to {exchange.name}"):
+                await exchange.publish(message, key, mandatory=exchange.name in MANDATORY)
+        except BrokerError as error:
+            return error
+        return None
+
     async def _open(self) -> "Channel":
-        if self._channel is None or self._channel.is_closed:
-            await self._topology.ensure()
+        if self._channel is not None and self._channel.is_closed:
+            self._reopen()
+            self._channel = None
+        if self._channel is None:
             self._channel = await self._link.pika_channel()
         return self._channel
 
     def _message(self, exchange: str, key: str, body: bytes) -> Message:
-        persistent = is_persistent(exchange, checked_key(exchange, key, body))
+        persistent = is_persistent(exchange, self._limit.check(exchange, key, body))
         return Message(
             body,
             content_type=CONTENT_TYPES[exchange].decode(),
             delivery_mode=DeliveryMode.PERSISTENT if persistent else DeliveryMode.NOT_PERSISTENT,
             message_id=str(next(self._ids)),  # by it aiormq finds whose a returned message is
+            app_id=self._sender or None,
         )
-
-
-async def _publish(exchange: "AbstractExchange", key: str, message: Message) -> BrokerError | None:
-    """Returns the failure: one that nobody waits for any more is no loose exception."""
-    try:
-        with translate_errors(f"publish to {exchange.name}"):
-            await exchange.publish(message, key, mandatory=exchange.name in MANDATORY)
-    except BrokerError as error:
-        return error
-    return None

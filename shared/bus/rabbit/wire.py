@@ -3,6 +3,7 @@
 Written for this one thing, and so several times cheaper than pamqp's general encoder.
 """
 
+from functools import lru_cache
 from struct import Struct
 from typing import Final, NamedTuple
 
@@ -17,6 +18,7 @@ _END: Final = b"\xce"
 _CONTENT_TYPE: Final = 1 << 15
 _DELIVERY_MODE: Final = 1 << 12
 _MESSAGE_ID: Final = 1 << 7
+_APP_ID: Final = 1 << 3
 _ROUND: Final = 8  # bytes of a frame around its payload
 
 CONTENT_TYPES: Final = {
@@ -44,13 +46,14 @@ def is_persistent(exchange: str, key: bytes) -> bool:
     return exchange in {ACCOUNT, QUARANTINE} or (exchange == RAW and key.startswith(b"account."))
 
 
-def marshal(message: Outgoing, channel: int, frame_max: int) -> bytes:
+def marshal(message: Outgoing, channel: int, frame_max: int, app_id: bytes = b"") -> bytes:
     """Method, header and body frames; the body is cut, since one frame over ``frame_max`` ends the connection."""
     exchange, key, body, message_id = message
     name = exchange.encode()
     arguments = b"%c%b%c%b%c" % (len(name), name, len(key), key, 1 if message_id is not None else 0)
-    properties = _properties(exchange, is_persistent(exchange, key), message_id)
-    flags = _CONTENT_TYPE | _DELIVERY_MODE | (_MESSAGE_ID if message_id is not None else 0)
+    flags, properties = _properties(exchange, is_persistent(exchange, key), app_id)
+    if message_id is not None:
+        flags, properties = _with_message_id(flags, properties, app_id, message_id.encode())
     parts = [
         _METHOD.pack(1, channel, 6 + len(arguments), 60, 40, 0),
         arguments,
@@ -66,11 +69,18 @@ def marshal(message: Outgoing, channel: int, frame_max: int) -> bytes:
     return b"".join(parts)
 
 
-def _properties(exchange: str, persistent: bool, message_id: str | None) -> bytes:  # noqa: FBT001
+@lru_cache(maxsize=256)
+def _properties(exchange: str, persistent: bool, app_id: bytes) -> tuple[int, bytes]:  # noqa: FBT001
+    """Flags and properties of a message without an id: the same for every one of a sender and an AMQP exchange."""
     content_type = CONTENT_TYPES[exchange]
-    mode = 2 if persistent else 1
-    properties = b"%c%b%c" % (len(content_type), content_type, mode)
-    if message_id is not None:
-        text = message_id.encode()
-        properties += b"%c%b" % (len(text), text)
-    return properties
+    properties = b"%c%b%c" % (len(content_type), content_type, 2 if persistent else 1)
+    if not app_id:
+        return _CONTENT_TYPE | _DELIVERY_MODE, properties
+    return _CONTENT_TYPE | _DELIVERY_MODE | _APP_ID, properties + b"%c%b" % (len(app_id), app_id)
+
+
+def _with_message_id(flags: int, properties: bytes, app_id: bytes, message_id: bytes) -> tuple[int, bytes]:
+    """It stands before the application's id."""
+    before = len(properties) - (1 + len(app_id) if app_id else 0)
+    text = b"%c%b" % (len(message_id), message_id)
+    return flags | _MESSAGE_ID, properties[:before] + text + properties[before:]

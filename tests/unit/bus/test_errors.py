@@ -10,7 +10,7 @@ from pamqp import commands, header
 from pamqp.exceptions import AMQPFrameError
 
 from shared.bus.base import StreamBusy
-from shared.bus.rabbit.errors import EntityMissing, translate_errors
+from shared.bus.rabbit.errors import AccessRefused, EntityMissing, translate_errors
 from shared.errors import BrokerError, BrokerUnavailable, PublishFailed, TopologyMismatch
 
 RETURN = commands.Basic.Return(312, "NO_ROUTE", "raw", "market.x")
@@ -32,8 +32,8 @@ def returned() -> amqp.PublishError:
         (AMQPFrameError(), BrokerUnavailable),
         (Exception(), BrokerUnavailable),
         (asyncio.CancelledError(), BrokerUnavailable),
-        (ChannelLockedResource("RESOURCE_LOCKED"), BrokerUnavailable),
-        (ChannelAccessRefused("ACCESS_REFUSED - access to queue 'q' refused for user 'u'"), BrokerUnavailable),
+        (ChannelLockedResource("RESOURCE_LOCKED"), StreamBusy),
+        (ChannelAccessRefused("ACCESS_REFUSED - access to queue 'q' refused for user 'u'"), AccessRefused),
         (ChannelAccessRefused("ACCESS_REFUSED - queue 'q' in vhost '/' in exclusive use"), StreamBusy),
         (amqp.ChannelNotFoundEntity("NOT_FOUND - no exchange 'market'"), EntityMissing),
         (amqp.ChannelPreconditionFailed("PRECONDITION_FAILED"), TopologyMismatch),

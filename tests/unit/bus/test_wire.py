@@ -9,6 +9,7 @@ from shared.bus.rabbit.wire import Outgoing, is_persistent, marshal
 FRAME_MAX = 4096
 
 
+@pytest.mark.parametrize("app_id", ["", "host:42:beef"])
 @pytest.mark.parametrize("size", [0, 1, FRAME_MAX - 9, FRAME_MAX - 8, FRAME_MAX - 7, 3 * FRAME_MAX])
 @pytest.mark.parametrize(
     ("exchange", "key", "message_id", "mode", "content_type"),
@@ -24,18 +25,21 @@ FRAME_MAX = 4096
     ],
 )
 def test_frames_are_the_protocol_s(
-    exchange: str, key: str, message_id: str | None, mode: int, content_type: str, size: int
+    exchange: str, key: str, message_id: str | None, mode: int, content_type: str, size: int, app_id: str
 ) -> None:
     body = bytes(range(256)) * (size // 256 + 1)
     body = body[:size]
     mandatory = message_id is not None
     method = commands.Basic.Publish(exchange=exchange, routing_key=key, mandatory=mandatory)
-    properties = commands.Basic.Properties(content_type=content_type, delivery_mode=mode, message_id=message_id)
+    properties = commands.Basic.Properties(
+        content_type=content_type, delivery_mode=mode, message_id=message_id, app_id=app_id or None
+    )
     room = FRAME_MAX - 8
     expected = frame.marshal(method, 7) + frame.marshal(header.ContentHeader(0, size, properties), 7)
     for start in range(0, size, room):
         expected += frame.marshal(amqp_body.ContentBody(body[start : start + room]), 7)
-    assert marshal(Outgoing(exchange, key.encode(), body, message_id), 7, FRAME_MAX) == expected
+    outgoing = Outgoing(exchange, key.encode(), body, message_id)
+    assert marshal(outgoing, 7, FRAME_MAX, app_id.encode()) == expected
 
 
 @pytest.mark.parametrize(

@@ -5,16 +5,30 @@ import pytest
 from shared.control import (
     Announcement,
     ControlMessage,
+    Holding,
+    Holdings,
+    Instruments,
+    InstrumentsRequest,
     ResyncRequest,
     StreamInfo,
     decode_control,
     encode_control,
 )
 from shared.errors import ParseError
+from shared.instruments import Instrument, InstrumentKind
 from shared.quarantine import QuarantineRecord, decode_record, encode_record
 
 RECORD = QuarantineRecord("tiny", "spot", "market", "tiny.spot.0", 7, 9, 1, 10, 11, "bad_number", "why", b"\x00\xff")
 
+HOLDINGS = (
+    b'{"type":"holdings","member":"h:1:ab12","host":"h","pid":1,"streams":[{"stream":"tiny.spot.0","exchange":"tiny",'
+    b'"product":"spot","since_ns":5,"frames":0,"lag_ns":null,"last_frame_ns":null}]}'
+)
+INSTRUMENTS = (
+    b'{"type":"instruments","exchange":"tiny","product":"spot","instruments":[{"exchange":"tiny","product":"spot",'
+    b'"symbol":"A/B","native_symbol":"AB","base":"A","quote":"B","settle":null,"kind":"spot","contract_size":"1",'
+    b'"inverse":false,"expiry":null,"tick_size":null,"size_step":null,"active":true}]}'
+)
 MESSAGES: list[tuple[ControlMessage, bytes]] = [
     (
         Announcement("i1", [StreamInfo("tiny", "spot", "market", "tiny.spot.0")]),
@@ -23,6 +37,18 @@ MESSAGES: list[tuple[ControlMessage, bytes]] = [
     (
         ResyncRequest("tiny", "tiny.spot.0", "book", None, "started"),
         b'{"type":"resync","exchange":"tiny","stream":"tiny.spot.0","feed":"book","native_symbol":null,"reason":"started"}',
+    ),
+    (
+        Holdings("h:1:ab12", "h", 1, [Holding("tiny.spot.0", "tiny", "spot", 5)]),
+        HOLDINGS,
+    ),
+    (
+        InstrumentsRequest("tiny", "spot"),
+        b'{"type":"instruments_wanted","exchange":"tiny","product":"spot"}',
+    ),
+    (
+        Instruments("tiny", "spot", [Instrument("tiny", "spot", "A/B", "AB", "A", "B", None, InstrumentKind.SPOT)]),
+        INSTRUMENTS,
     ),
 ]
 

@@ -178,8 +178,28 @@ def test_started_in_mid_life() -> None:
     stream = Stream(first=7)
     output = stream.send("trade BTCUSDT")
     assert {(one.feed, one.native_symbol) for one in output.resyncs} == {("instruments", None), ("book", None)}
-    assert said(output) == ["trade"]
+    # The trade has the number that it had for the owner before: a consumer that has it already knows it again.
+    told = [(message.frame, message.part, message.feed) for message in output.messages]
+    assert told == [(6, 1 << 20, "stream_status"), (7, 0, "trade")]
+    assert said(stream.send("trade BTCUSDT")) == ["trade"]
     assert stream.normalizer.lost == 0
+
+
+@pytest.mark.parametrize(
+    ("frame", "feeds"),
+    [
+        ("book BTCUSDT 10", ["stream_status", "stream_status", "book_snapshot"]),
+        ("broken trade BTCUSDT", ["stream_status"]),
+    ],
+)
+def test_started_stands_before_what_came_of_the_first_frame(frame: str, feeds: list[str]) -> None:
+    """Who begins books anew when told so keeps the snapshot of that very frame; a rejected frame hides nothing."""
+    output = Stream(first=7).send(frame)
+    published = [message for _, messages in output.batch for message in messages]
+    assert [message.feed for message in published] == feeds
+    assert published == output.messages, "in the order of their identities"
+    assert isinstance(published[0], StreamStatus)
+    assert (published[0].status, published[0].reason) == ("resync", "started")
 
 
 def test_started_at_the_beginning() -> None:

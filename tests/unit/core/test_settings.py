@@ -199,6 +199,23 @@ def test_targets_of_settings() -> None:
     assert target.endpoints == Endpoints("wss://stream.bybit.com", "http://proxy.test:8080")
 
 
+def test_simulated_accounts_are_settings_and_their_secrets_stay_out_of_logs() -> None:
+    settings = load(
+        written(
+            """
+            [simulator.accounts.bybit.main]
+            secret = "made up"
+            balances = { USDT = "12.5" }
+            """
+        )
+    )
+    account = settings.simulator.accounts["bybit"]["main"]
+    assert (account.key, account.balances) == ("", {"USDT": "12.5"})
+    assert "made up" not in repr(settings)
+    assert "made up" in secrets(settings)
+    assert set(mistakes("[simulator.accounts.bybit.main]\nkey = 'k'")) == {"simulator.accounts.bybit.main.secret"}
+
+
 def test_simulator_takes_the_place_of_venues() -> None:
     """Unless an address is given for a product."""
     settings = load(

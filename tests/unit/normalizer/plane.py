@@ -11,12 +11,12 @@ from services.normalizer.main import Normalizer
 from services.normalizer.telemetry import NormalizerTelemetry
 from shared.bus.base import Bus, Publisher, Subscriber
 from shared.clock import SystemClock
-from shared.control import Announcement, StreamInfo, encode_control
+from shared.control import Announcement, Instruments, StreamInfo, encode_control
 from shared.envelope import Connected, Envelope, Frame, FrameKind, encode_envelope, encode_mark
 from shared.errors import BrokerError
 from shared.settings import Settings
 from shared.telemetry.bundle import Telemetry
-from shared.topology import CONTROL, RAW, announcement_key, raw_key
+from shared.topology import CONTROL, RAW, announcement_key, instruments_key, raw_key
 from tests.support.eventually import eventually
 from tests.unit.exchanges.bybit.frames import book, trade, trades
 
@@ -71,7 +71,11 @@ def settings(**normalizer: int | str) -> Settings:
 
 
 async def announce(bus: Bus, *streams: StreamInfo) -> None:
+    """The streams, and a list of each product's instruments without any in it."""
     publisher = await bus.publisher()
+    for exchange, product in {(stream.exchange, stream.product) for stream in streams}:
+        listed = encode_control(Instruments(exchange, product, []))
+        await publisher.publish(CONTROL, instruments_key(), listed, deadline_s=DEADLINE)
     body = encode_control(Announcement("test", list(streams)))
     await publisher.publish(CONTROL, announcement_key(), body, deadline_s=DEADLINE)
 

@@ -1,0 +1,1 @@
+"""The account plane's normalizer: every event once, in order, remembered over restarts."""
