@@ -4,6 +4,7 @@ Messages are pushed to a sink as they come off the socket, synchronously: nothin
 no task is woken per message. Text is not decoded: an adapter wants bytes.
 """
 
+import os
 from asyncio import BufferedProtocol
 from collections.abc import Callable
 from types import TracebackType
@@ -11,7 +12,7 @@ from typing import Any, Final, Self
 
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.client import ClientProtocol
-from websockets.exceptions import WebSocketException
+from websockets.exceptions import InvalidStatus, WebSocketException
 from websockets.frames import Frame, Opcode
 from websockets.protocol import Event
 
@@ -129,11 +130,21 @@ class WebSocketStream:
 
     ``max_size`` bounds a message in bytes (the venue's largest snapshot must fit; more ends the connection with 1009).
     Protocol pings go out every ``ping_interval_s`` and end the connection when unanswered for as long; they are what
-    notices a half-open socket where the venue's silence could be legitimate.
+    notices a half-open socket where the venue's silence could be legitimate. ``label`` stands for a URL that holds a
+    secret in what a failure says.
     """
 
-    def __init__(self, url: str, *, max_size: int, open_timeout_s: float, ping_interval_s: float | None) -> None:
+    def __init__(
+        self,
+        url: str,
+        *,
+        max_size: int,
+        open_timeout_s: float,
+        ping_interval_s: float | None,
+        label: str | None = None,
+    ) -> None:
         self._url = url
+        self._label = label
         self._max_size = max_size
         self._open_timeout_s = open_timeout_s
         self._ping_interval_s = ping_interval_s
@@ -155,6 +166,8 @@ class WebSocketStream:
                 compression="deflate",
             )
         except (OSError, ValueError, WebSocketException) as error:  # ValueError: what is no URL or host
+            if self._label is not None:
+                raise StreamClosed(NO_CLOSE_FRAME, f"connecting to {self._label} failed: {_kind(error)}") from None
             problem = f"connecting to {self._url} failed: {type(error).__name__}: {error}"
             raise StreamClosed(NO_CLOSE_FRAME, problem) from error
         if not isinstance(connection, _PushConnection):
@@ -201,3 +214,11 @@ class WebSocketStream:
         if self._connection is None:
             raise RuntimeError("the stream was used before it was entered")
         return self._connection
+
+
+def _kind(error: Exception) -> str:
+    """What kind of failure, in words that hold nothing of the URL."""
+    if isinstance(error, InvalidStatus):
+        return f"InvalidStatus: {error.response.status_code}"
+    number = error.errno if isinstance(error, OSError) else None
+    return f"{type(error).__name__}: {os.strerror(number)}" if number and number > 0 else type(error).__name__

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from shared.numbers import NumberError, divide, is_plain, is_zero, multiply, optional, plain, unsigned
 
-PLAIN = re.compile(r"-?[0-9]+(\.[0-9]+)?")
+PLAIN = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?")
 
 numbers = st.decimals(allow_nan=False, allow_infinity=False, min_value=-(10**30), max_value=10**30)
 spelled = st.one_of(
@@ -24,6 +24,7 @@ sizes = st.from_regex(r"[0-9]{1,20}(\.[0-9]{1,16})?", fullmatch=True)
 @example("-0e5")
 @example("1e-79")
 @example("0e80")
+@example("00.10")
 def test_plain_keeps_the_value(text: str) -> None:
     """Equal as a number, never an exponent, and plain already the second time."""
     try:
