@@ -9,10 +9,12 @@ from typing import Any, Final
 from msgspec import json
 from pydantic import SecretStr
 
-from shared.messages import FEEDS, MESSAGE_TYPES, AnyMessage
+from shared.accounts.messages import ACCOUNT_FEEDS, ACCOUNT_MESSAGE_TYPES, AnyAccountMessage, Balance
+from shared.messages import MESSAGE_TYPES, AnyMessage
 from shared.settings import Settings
 from shared.telemetry.metrics import catalogue
-from shared.topology import MARKET
+from shared.topology import ACCOUNT, MARKET
+from tools.dashboards.catalogue import documents
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 
@@ -27,42 +29,61 @@ def message_schema() -> str:
     return _pretty(schema)
 
 
+def account_schema() -> str:
+    """JSON Schema of a body on ``account``."""
+    schema: dict[str, Any] = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Canonical messages of an account of one routing key, in order",
+        **json.schema(list[AnyAccountMessage]),
+    }
+    return _pretty(schema)
+
+
 def asyncapi() -> str:
     """AsyncAPI 3.0 of what a consumer can bind to."""
-    _, components = json.schema_components([AnyMessage], ref_template="#/components/schemas/{name}")
-    by_feed = {kind.feed: kind.__name__ for kind in MESSAGE_TYPES}
+    kinds = [AnyMessage, AnyAccountMessage]
+    _, components = json.schema_components(kinds, ref_template="#/components/schemas/{name}")
+    by_feed = {kind.feed: kind.__name__ for kind in (*MESSAGE_TYPES, *ACCOUNT_MESSAGE_TYPES)}
+    feeds = sorted(by_feed)
     document = {
         "asyncapi": "3.0.0",
-        "info": {"title": "Tidegate", "version": "1", "description": "Canonical market data on RabbitMQ."},
-        "defaultContentType": "application/json",
-        "channels": {
-            feed: {
-                "address": f"{feed}.{{exchange}}.{{symbol}}",
-                "description": f"Routing keys of `{feed}` on the topic AMQP exchange `{MARKET}`.",
-                "parameters": {
-                    "exchange": {"description": "bybit, mexc, binance"},
-                    "symbol": {"description": "unified symbol, `%` as `%25` and `.` as `%2E`; `_` for a whole stream"},
-                },
-                "messages": {"array": {"$ref": f"#/components/messages/{feed}"}},
-                "bindings": {
-                    "amqp": {"is": "routingKey", "exchange": {"name": MARKET, "type": "topic", "durable": True}}
-                },
-            }
-            for feed in sorted(FEEDS)
+        "info": {
+            "title": "Tidegate",
+            "version": "1",
+            "description": "Canonical market data and account events on RabbitMQ.",
         },
+        "defaultContentType": "application/json",
+        "channels": {feed: _channel(feed, ACCOUNT if feed in ACCOUNT_FEEDS else MARKET) for feed in feeds},
         "operations": {
-            f"receive_{feed}": {"action": "receive", "channel": {"$ref": f"#/channels/{feed}"}}
-            for feed in sorted(FEEDS)
+            f"receive_{feed}": {"action": "receive", "channel": {"$ref": f"#/channels/{feed}"}} for feed in feeds
         },
         "components": {
             "messages": {
                 feed: {"payload": {"type": "array", "items": {"$ref": f"#/components/schemas/{by_feed[feed]}"}}}
-                for feed in sorted(FEEDS)
+                for feed in feeds
             },
             "schemas": components,
         },
     }
     return _pretty(document)
+
+
+def _channel(feed: str, exchange: str) -> dict[str, Any]:
+    about = "unified symbol, `%` as `%25` and `.` as `%2E`; `_` for a whole stream"
+    parameters = {"exchange": {"description": "bybit, mexc, binance"}, "symbol": {"description": about}}
+    words = "{exchange}.{symbol}"
+    if exchange == ACCOUNT:
+        parameters["account"] = {"description": "the account's name in the settings"}
+        if feed == Balance.feed:
+            parameters["symbol"] = {"description": "asset, written as a symbol"}
+        words = "{exchange}.{account}.{symbol}"
+    return {
+        "address": f"{feed}.{words}",
+        "description": f"Routing keys of `{feed}` on the topic AMQP exchange `{exchange}`.",
+        "parameters": parameters,
+        "messages": {"array": {"$ref": f"#/components/messages/{feed}"}},
+        "bindings": {"amqp": {"is": "routingKey", "exchange": {"name": exchange, "type": "topic", "durable": True}}},
+    }
 
 
 def metrics() -> str:
@@ -88,7 +109,7 @@ def settings() -> str:
         "",
     ]
     for section, field in Settings.model_fields.items():
-        if section == "exchanges":
+        if section in {"exchanges", "accounts"}:
             continue
         rows.append(f"[{section}]")
         rows += [f"# {name} = {_toml(name, value)}" for name, value in field.default]
@@ -107,7 +128,7 @@ def _toml(name: str, value: object) -> str:
         f"{value:_}"
         if isinstance(value, int) and value > 65_535
         else f'"{value}"'
-        if isinstance(value, str)
+        if isinstance(value, str | Path)
         else str(value)
     )
 
@@ -127,13 +148,32 @@ EXCHANGES: Final = """\
 
 # [exchanges.mexc]
 # enabled = false
+
+# Private streams, one process per account: tidegate ingest bybit --account main. Without products all that the venue
+# has. Key and secret are looked for in TIDEGATE_ACCOUNT_BYBIT_MAIN_KEY and ..._SECRET, in the files named here, in
+# /run/secrets/bybit-main-key and ...-secret; never in this file.
+# [accounts.bybit.main]
+# products = ["linear"]
+# symbols = ["BTC/USDT:USDT"]
+# key_file = "/etc/tidegate/bybit-main-key"
+# secret_file = "/etc/tidegate/bybit-main-secret"
+# [accounts.bybit.main.endpoints.linear]
+# websocket = "wss://stream.bybit.com"
+# rest = "https://api.bybit.com"
+
+# An account of the simulated venues: its key is "sim-main" unless one is given, its balances plenty of everything.
+# [simulator.accounts.bybit.main]
+# secret = "nothing real"
+# balances = {USDT = "1000000", BTC = "2"}
 """
 
 DOCUMENTS: Final[dict[str, Callable[[], str]]] = {
     "docs/messages.schema.json": message_schema,
+    "docs/account.schema.json": account_schema,
     "docs/asyncapi.json": asyncapi,
     "docs/metrics.md": metrics,
     "tidegate.toml": settings,
+    **documents(),
 }
 
 

@@ -234,15 +234,30 @@ class BusEvents(Reporter):
         self._metrics.broker_blocked.labels(connection).set(0)
         self._report(logging.INFO, "broker_unblocked", connection, connection=connection)
 
-    def stream_taken(self, exchange: str, stream: str) -> None:
-        """This normalizer now consumes a stream."""
+    def stream_taken(self, exchange: str, stream: str, reason: str) -> None:
+        """This normalizer now owns a stream; ``reason``: ``started``, ``orphaned``, ``rebalanced``."""
         self._metrics.streams_owned.labels(exchange).inc()
-        self._report(logging.INFO, "stream_taken", stream, exchange=exchange, stream=stream)
+        self._metrics.stream_owned.labels(exchange, self._streams(stream)).set(1)
+        self._metrics.handovers.labels(exchange, reason).inc()
+        self._report(logging.INFO, "stream_taken", stream, exchange=exchange, stream=stream, reason=reason)
 
-    def stream_released(self, exchange: str, stream: str) -> None:
-        """It does no longer."""
+    def stream_released(self, exchange: str, stream: str, reason: str) -> None:
+        """It does no longer; ``reason``: ``yielded``, ``stopping``, ``unannounced``, ``lost``."""
         self._metrics.streams_owned.labels(exchange).dec()
-        self._report(logging.INFO, "stream_released", stream, exchange=exchange, stream=stream)
+        self._metrics.stream_owned.labels(exchange, self._streams(stream)).set(0)
+        self._metrics.handovers.labels(exchange, reason).inc()
+        level = logging.WARNING if reason == "lost" else logging.INFO
+        self._report(level, "stream_released", stream, exchange=exchange, stream=stream, reason=reason)
+
+    def members_changed(self, members: int) -> None:
+        """The number of normalizers that share the streams."""
+        self._metrics.members.set(members)
+        self._report(logging.INFO, "members_changed", members, members=members)
+
+    def recording_failed(self, file: str, problem: str) -> None:
+        """A capture file could not be written: the recording is over, nothing else is."""
+        self._metrics.recording_failures.inc()
+        self._report(logging.ERROR, "recording_failed", file, file=file, problem=problem)
 
     def task_crashed(self, task: str, error: BaseException) -> None:
         """A background task ended with an exception."""

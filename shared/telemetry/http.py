@@ -11,7 +11,9 @@ from typing import Any, Final
 
 import uvicorn
 from prometheus_client import CollectorRegistry
-from prometheus_client.exposition import choose_encoder
+
+from shared.errors import about
+from shared.telemetry.exposition import CONTENT_TYPE, Exposition
 
 __all__ = ["AsgiApp", "Health", "routes", "serve"]
 
@@ -57,18 +59,17 @@ class Health:
 def routes(registry: CollectorRegistry, health: Health) -> list[tuple[str, AsgiApp]]:
     """The three endpoints, as ``asgi_routes`` of an AsgiFastStream or for :func:`serve`.
 
-    ``/metrics`` in Prometheus text or, if asked for, OpenMetrics; ``/livez`` answers as long as the loop does;
+    ``/metrics`` in Prometheus' text format, whatever else is asked for; ``/livez`` answers as long as the loop does;
     ``/readyz`` answers 200 or 503 with the report of ``health``.
     """
+    exposition = Exposition(registry)
 
     async def metrics(scope: Scope, _receive: Receive, send: Send) -> None:
-        headers = _headers(scope)
-        encoder, content_type = choose_encoder(headers.get("accept", ""))
-        compress = "gzip" in headers.get("accept-encoding", "")
+        compress = "gzip" in _headers(scope).get("accept-encoding", "")
         # In a thread: rendering takes milliseconds per thousand series.
-        body = await asyncio.to_thread(_render, encoder, registry, compress=compress)
+        body = await asyncio.to_thread(_render, exposition, compress=compress)
         encoding = [("content-encoding", "gzip")] if compress else []
-        await _answer(scope, send, 200, content_type, body, *encoding)
+        await _answer(scope, send, 200, CONTENT_TYPE, body, *encoding)
 
     async def livez(scope: Scope, _receive: Receive, send: Send) -> None:
         await _answer(scope, send, 200, "application/json", b'{"ok": true}')
@@ -84,7 +85,7 @@ def routes(registry: CollectorRegistry, health: Health) -> list[tuple[str, AsgiA
 async def serve(endpoints: Sequence[tuple[str, AsgiApp]], host: str, port: int) -> AsyncIterator[int]:
     """Serve the endpoints within the block; gives the port, which the system chooses for port 0.
 
-    Raises OSError when the address can't be had.
+    Raises OSError that names the address when it can't be had.
     """
     listener = await _listen(host, port)
     config = uvicorn.Config(
@@ -131,15 +132,17 @@ class _Server(uvicorn.Server):
 
 async def _listen(host: str, port: int) -> socket.socket:
     loop = asyncio.get_running_loop()
-    family, kind, protocol, _, address = (await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM))[0]
-    listener = socket.socket(family, kind, protocol)
+    listener = None
     try:
+        family, kind, protocol, _, address = (await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM))[0]
+        listener = socket.socket(family, kind, protocol)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(address)
         listener.listen()
-    except OSError:
-        listener.close()
-        raise
+    except OSError as error:
+        if listener is not None:
+            listener.close()
+        raise about(error, f"metrics at {host}:{port}") from error
     return listener
 
 
@@ -174,8 +177,8 @@ def _headers(scope: Scope) -> dict[str, str]:
     return fields
 
 
-def _render(encoder: Callable[[CollectorRegistry], bytes], registry: CollectorRegistry, *, compress: bool) -> bytes:
-    body = encoder(registry)
+def _render(exposition: Exposition, *, compress: bool) -> bytes:
+    body = exposition.render()
     return gzip.compress(body, GZIP_LEVEL) if compress else body
 
 

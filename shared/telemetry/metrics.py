@@ -14,7 +14,6 @@ elements of it became messages; every other frame is published when what came of
 """
 
 import platform
-from importlib import metadata
 from typing import Final
 
 from prometheus_client import CollectorRegistry, disable_created_metrics
@@ -22,6 +21,7 @@ from prometheus_client.gc_collector import GCCollector
 from prometheus_client.platform_collector import PlatformCollector
 from prometheus_client.process_collector import ProcessCollector
 
+from shared.telemetry.build import version
 from shared.telemetry.declare import (
     BYTE_BUCKETS,
     COUNT_BUCKETS,
@@ -67,7 +67,7 @@ class FlowMetrics(DeclaredMetrics):
     frames_shed = DeclaredCounter(
         "frames_shed_total",
         "stage exchange feed symbol reason",
-        "Frames dropped on purpose: overflow, expired, circuit_open, publish_failed, shutdown.",
+        "Frames dropped on purpose: overflow, expired, overload, circuit_open, publish_failed, shutdown.",
         shown="overview",
     )
     frames_rejected = DeclaredCounter(
@@ -92,13 +92,13 @@ class FlowMetrics(DeclaredMetrics):
         "frames_repeated_total",
         "exchange",
         "Frames delivered again after they had been dealt with, and left alone.",
-        shown="normalizer",
+        shown="normalizers",
     )
     frames_returned = DeclaredCounter(
         "frames_returned_total",
         "exchange",
         "Frames that went back to the broker because the connection was lost before they were dealt with.",
-        shown="normalizer",
+        shown="normalizers",
     )
     frames_in_flight = DeclaredGauge(
         "frames_in_flight",
@@ -122,23 +122,25 @@ class FlowMetrics(DeclaredMetrics):
         "instrument_messages_total",
         "exchange symbol",
         "Canonical messages that the bus confirmed, per instrument.",
-        shown="normalizer",
+        shown="normalizers",
     )
     duplicates = DeclaredCounter(
-        "duplicates_total", "exchange", "Elements that a venue sent again and that were dropped.", shown="normalizer"
+        "duplicates_total", "exchange", "Elements that a venue sent again and that were dropped.", shown="normalizers"
     )
-    stale = DeclaredCounter("stale_total", "exchange", "Book updates older than the book, dropped.", shown="normalizer")
+    stale = DeclaredCounter(
+        "stale_total", "exchange", "Book updates older than the book, dropped.", shown="normalizers"
+    )
     gaps = DeclaredCounter("gaps_total", "exchange symbol", "Breaks in a venue's own sequence.", shown="overview")
     resync_requests = DeclaredCounter(
         "resync_requests_total",
         "exchange feed reason",
         "Snapshots that a normalizer asked ingest for.",
-        shown="normalizer",
+        shown="normalizers",
     )
     resyncs = DeclaredCounter(
         "resyncs_total", "exchange feed reason", "Snapshots that ingest asked a venue for.", shown="ingest"
     )
-    quarantined = DeclaredCounter("quarantined_total", "plane code", "Frames put into quarantine.", shown="normalizer")
+    quarantined = DeclaredCounter("quarantined_total", "plane code", "Frames put into quarantine.", shown="normalizers")
     instruments = DeclaredGauge(
         "instruments", "exchange product", "Instruments in a venue's list as last loaded.", shown="ingest"
     )
@@ -189,7 +191,52 @@ class StreamGauges(DeclaredMetrics):
         "buffer_bytes_limit", "exchange stream", "Payload that the buffer may hold.", shown="ingest"
     )
     streams_owned = DeclaredGauge(
-        "streams_owned", "exchange", "Streams that this normalizer consumes at the moment.", shown="normalizer"
+        "streams_owned", "exchange", "Streams that this normalizer consumes at the moment.", shown="normalizers"
+    )
+    stream_owned = DeclaredGauge(
+        "stream_owned", "exchange stream", "1 while this normalizer consumes the stream, else 0.", shown="normalizers"
+    )
+    members = DeclaredGauge(
+        "members", "", "Normalizers that share the streams, as this one last counted them.", shown="normalizers"
+    )
+    handovers = DeclaredCounter(
+        "handovers_total",
+        "exchange reason",
+        "Streams taken (started, orphaned, rebalanced) and let go (yielded, stopping, unannounced, lost).",
+        shown="normalizers",
+    )
+    takeover_seconds = DeclaredHistogram(
+        "takeover_seconds",
+        "exchange",
+        "From the claim of a stream to the confirm of the first message that came of it.",
+        shown="normalizers",
+    )
+    release_seconds = DeclaredHistogram(
+        "release_seconds",
+        "exchange",
+        "From the decision to let a stream go until its lock is free.",
+        shown="normalizers",
+    )
+    stream_frames = DeclaredCounter(
+        "stream_frames_total",
+        "exchange stream",
+        "Frames that entered a stream, marks and REST replies too.",
+        shown="ingest",
+    )
+    stream_messages = DeclaredCounter(
+        "stream_messages_total",
+        "exchange stream",
+        "Canonical messages of a stream that the bus confirmed.",
+        shown="normalizers",
+    )
+    queue_envelopes_limit = DeclaredGauge(
+        "queue_envelopes_limit", "plane", "Envelopes that the broker's queue of one stream may hold.", shown="runtime"
+    )
+    queue_bytes_limit = DeclaredGauge(
+        "queue_bytes_limit",
+        "plane",
+        "Bytes of envelopes that the broker's queue of one stream may hold.",
+        shown="runtime",
     )
     rest_requests = DeclaredCounter(
         "rest_requests_total",
@@ -209,7 +256,7 @@ class PublishMetrics(DeclaredMetrics):
     """Batches, permits, breaker, broker."""
 
     batch_frames = DeclaredHistogram(
-        "batch_frames", "stage", "Frames in one write (batch_size).", shown="overview", buckets=COUNT_BUCKETS
+        "batch_frames", "stage", "Frames in one write (batch_size).", shown="burst", buckets=COUNT_BUCKETS
     )
     batches = DeclaredCounter(
         "batches_total",
@@ -229,8 +276,8 @@ class PublishMetrics(DeclaredMetrics):
     publish_failures = DeclaredCounter(
         "publish_failures_total", "stage plane reason", "Batches that the bus did not confirm.", shown="overview"
     )
-    permits = DeclaredGauge("permits", "stage plane", "Writes that may be under way at once.", shown="runtime")
-    permits_in_use = DeclaredGauge("permits_in_use", "stage plane", "Writes under way.", shown="runtime")
+    permits = DeclaredGauge("permits", "stage plane", "Writes that may be under way at once.", shown="ingest")
+    permits_in_use = DeclaredGauge("permits_in_use", "stage plane", "Writes under way.", shown="ingest")
     circuit_state = DeclaredGauge(
         "circuit_state",
         "circuit state",
@@ -257,6 +304,105 @@ class PublishMetrics(DeclaredMetrics):
     )
 
 
+class AccountMetrics(DeclaredMetrics):
+    """The account plane. Frames: received = published + what the journal holds."""
+
+    account_frames_received = DeclaredCounter(
+        "account_frames_received_total",
+        "exchange account",
+        "Private frames that are on disk, those included that an earlier process left there.",
+        shown="accounts",
+    )
+    account_frames_published = DeclaredCounter(
+        "account_frames_published_total",
+        "exchange account",
+        "Private frames that the broker confirmed.",
+        shown="accounts",
+    )
+    journal_frames = DeclaredGauge(
+        "journal_frames",
+        "exchange account",
+        "Private frames on disk that the broker has not confirmed.",
+        shown="accounts",
+    )
+    journal_bytes = DeclaredGauge(
+        "journal_bytes", "exchange account", "Bytes of the journals' files that are in use.", shown="accounts"
+    )
+    journal_oldest = DeclaredGauge(
+        "journal_oldest_timestamp_seconds",
+        "exchange account",
+        "When the oldest frame that waits in a journal arrived (Unix time); 0 while none waits.",
+        shown="accounts",
+    )
+    journal_usable = DeclaredGauge(
+        "journal_usable",
+        "exchange account",
+        "1 while every journal of the account can be written, else 0.",
+        shown="accounts",
+    )
+    journal_write_seconds = DeclaredHistogram(
+        "journal_write_seconds",
+        "exchange account",
+        "One commit of a journal, synced to disk; frames that arrived meanwhile share the next one.",
+        shown="accounts",
+    )
+    account_confirm_seconds = DeclaredHistogram(
+        "account_confirm_seconds",
+        "exchange account",
+        "From the first attempt to publish a private frame to its confirm, attempts that failed included.",
+        shown="accounts",
+    )
+    reconciliations = DeclaredCounter(
+        "reconciliations_total",
+        "exchange account outcome",
+        "Reconciliations over REST: complete, partial (more to ask), failed, too_large, stuck, refused.",
+        shown="accounts",
+    )
+    reconciled = DeclaredGauge(
+        "reconciled_timestamp_seconds",
+        "exchange account",
+        "Up to when reconciliations told everything (Unix time, the venue's clock); of the stream furthest behind.",
+        shown="accounts",
+    )
+    account_clock_offset = DeclaredGauge(
+        "account_clock_offset_seconds",
+        "exchange account",
+        "The venue's clock minus this machine's when it was last measured.",
+        shown="accounts",
+    )
+    account_failures = DeclaredCounter(
+        "account_failures_total",
+        "exchange account reason",
+        "What needs somebody: the venue refused the account (key, signature, clock, …), or its journal failed.",
+        shown="accounts",
+    )
+    account_status = DeclaredGauge(
+        "account_status",
+        "exchange account status",
+        "1 for how the account stands, 0 for the others: connecting, authenticated, reconciled, stale, failed; as the"
+        " worst of its streams that this normalizer owns was last told.",
+        shown="accounts",
+    )
+    fills_deduplicated = DeclaredCounter(
+        "fills_deduplicated_total",
+        "exchange account",
+        "Executions that came again, by the stream or by a reconciliation, and were not told again.",
+        shown="accounts",
+    )
+    account_state_usable = DeclaredGauge(
+        "account_state_usable",
+        "exchange account",
+        "1 while what a normalizer remembers of the account can be written, else 0: then its stream stands still.",
+        shown="accounts",
+    )
+    account_state_write_seconds = DeclaredHistogram(
+        "account_state_write_seconds",
+        "exchange account",
+        "One commit of what a normalizer remembers, synced to disk; frames of a backlog share one.",
+        shown="accounts",
+    )
+
+
 class TimingMetrics(DeclaredMetrics):
     """Where time goes; every duration is observed once per batch."""
 
@@ -276,13 +422,13 @@ class TimingMetrics(DeclaredMetrics):
         "feed_latency_seconds",
         "exchange",
         "Venue's time stamp to reception. Includes the difference of two clocks; negative values count as 0.",
-        shown="overview",
+        shown="normalizers",
     )
     feed_latency_negative = DeclaredCounter(
         "feed_latency_negative_total",
         "exchange",
         "Observations of feed latency below 0: a clock is off.",
-        shown="normalizer",
+        shown="normalizers",
     )
     end_to_end_seconds = DeclaredHistogram(
         "end_to_end_seconds",
@@ -291,11 +437,14 @@ class TimingMetrics(DeclaredMetrics):
         shown="overview",
     )
     event_loop_lag_seconds = DeclaredHistogram(
-        "event_loop_lag_seconds", "", "How late the event loop woke (loop_lag), ten samples a second.", shown="overview"
+        "event_loop_lag_seconds", "", "How late the event loop woke (loop_lag), ten samples a second.", shown="runtime"
     )
     active_tasks = DeclaredGauge("active_tasks", "", "Tasks on the event loop.", shown="runtime")
     task_crashes = DeclaredCounter(
         "task_crashes_total", "task", "Background tasks that ended with an exception.", shown="runtime"
+    )
+    recording_failures = DeclaredCounter(
+        "recording_failures_total", "", "Recordings that ended because their file could not be written.", shown="debug"
     )
     log_records_dropped = DeclaredCounter(
         "log_records_dropped_total", "", "Log records dropped because the log queue was full.", shown="runtime"
@@ -309,7 +458,7 @@ class TimingMetrics(DeclaredMetrics):
     build_info = DeclaredGauge("build_info", "version python", "Always 1; what is running.", shown="runtime")
 
 
-class Metrics(FlowMetrics, StreamGauges, PublishMetrics, TimingMetrics):
+class Metrics(FlowMetrics, StreamGauges, PublishMetrics, AccountMetrics, TimingMetrics):
     """All metric objects, made in ``registry``, passed around. A second one in the same registry raises ValueError.
 
     Also holds the limits of open labels: ``symbols``, ``streams`` and ``words`` (reasons, kinds, tasks; by label name).
@@ -321,7 +470,7 @@ class Metrics(FlowMetrics, StreamGauges, PublishMetrics, TimingMetrics):
         self.symbols: Final = LabelLimit(symbol_limit)
         self.streams: Final = LabelLimit(STREAM_LIMIT)
         self._words: dict[str, LabelLimit] = {}
-        self.build_info.labels(_version(), platform.python_version()).set(1)
+        self.build_info.labels(version(), platform.python_version()).set(1)
 
     def words(self, label: str) -> LabelLimit:
         """The limit (64 distinct values) of a label whose values are words of the program or of a venue."""
@@ -340,10 +489,3 @@ def process_registry() -> CollectorRegistry:
     PlatformCollector(registry=registry)
     GCCollector(registry=registry)
     return registry
-
-
-def _version() -> str:
-    try:
-        return metadata.version("tidegate")
-    except metadata.PackageNotFoundError:
-        return "unknown"

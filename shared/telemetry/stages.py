@@ -67,9 +67,14 @@ class StreamMetrics:
         self._bytes = metrics.buffer_bytes.labels(*labels)
         self._frames_limit = metrics.buffer_frames_limit.labels(*labels)
         self._bytes_limit = metrics.buffer_bytes_limit.labels(*labels)
+        self._received = metrics.stream_frames.labels(*labels)
         self._subscriptions = Children(metrics.subscriptions)
         self._labels = labels
         metrics.stream_up.labels(*labels).set(0)
+
+    def received(self, frames: int) -> None:
+        """Frames that entered the stream."""
+        self._received.inc(frames)
 
     def last_frame(self, ts_received: int) -> None:
         """When the newest data frame arrived (ns UTC); once per batch is enough."""
@@ -150,6 +155,8 @@ class NormalizerMetrics:
         self._end_to_end = metrics.end_to_end_seconds.labels(exchange)
         self._messages = Children(metrics.messages_published)
         self._instruments = Children(metrics.instrument_messages)
+        self._streams = metrics.streams
+        self._stream_messages = Children(metrics.stream_messages)
 
     def received(self, frames: int) -> None:
         """Frames in the envelopes of a batch."""
@@ -175,6 +182,10 @@ class NormalizerMetrics:
         """Confirmed messages of one routing key."""
         self._messages[self._exchange, feed].inc(count)
         self._instruments[self._exchange, self._symbols(symbol)].inc(count)
+
+    def stream_messages(self, stream: str, count: int) -> None:
+        """Confirmed messages of one stream."""
+        self._stream_messages[self._exchange, self._streams(stream)].inc(count)
 
     def dropped(self, duplicates: int, stale: int) -> None:
         """Elements that were no news: sent again, or older than the book."""

@@ -27,11 +27,6 @@ ACCOUNT_STAGES = {"ingest-bybit-main", "normalizer-account"}
 """Started by ``--profile accounts`` only: they need secrets."""
 
 
-def source(mount: str | dict[str, Any]) -> str:
-    """What is mounted, in the short or the long form."""
-    return mount.split(":")[0] if isinstance(mount, str) else str(mount["source"])
-
-
 def has_compose() -> bool:
     docker = shutil.which("docker")
     if docker is None:
@@ -115,27 +110,32 @@ def test_stages_wait_for_a_broker_that_answers_and_for_their_passwords() -> None
 
 def test_a_role_sees_its_own_password_and_only_what_makes_them_may_write() -> None:
     mounts = {
-        name: [mount for mount in service.get("volumes", []) if source(mount) == "credentials"]
+        name: [mount for mount in service.get("volumes", []) if mount.startswith("credentials-")]
         for name, service in LIVE["services"].items()
     }
-    seen = {name: found[0]["volume"]["subpath"] for name, found in mounts.items() if found and name != "credentials"}
+    made = mounts.pop("credentials")
     roles = dict.fromkeys(INGESTS, "ingest") | {
         "normalizer": "normalizer",
         "consumer": "consumer",
         "ingest-bybit-main": "ingest-account",
         "normalizer-account": "normalizer-account",
-        "rabbitmq": "broker",
     }
+    seen = {name: [f"credentials-{role}:/var/lib/tidegate/credentials:ro"] for name, role in roles.items()}
 
-    assert seen == roles
-    assert [name for name in seen if not mounts[name][0]["read_only"]] == []
-    assert mounts["credentials"] == ["credentials:/var/lib/tidegate/credentials"]
+    assert {name: found for name, found in mounts.items() if found} == seen | {
+        "rabbitmq": ["credentials-broker:/var/lib/tidegate/broker:ro"]
+    }
+    assert sorted(made) == sorted(
+        f"{name}:/var/lib/tidegate/credentials/{name.removeprefix('credentials-')}"
+        for name in LIVE["volumes"]
+        if name.startswith("credentials-")
+    )
     assert LIVE["services"]["credentials"]["network_mode"] == "none"
 
 
 def test_everything_that_is_mounted_from_the_repository_is_there() -> None:
     mounts = [volume for service in LIVE["services"].values() for volume in service.get("volumes", [])]
-    sources = {source(mount) for mount in mounts}
+    sources = {mount.split(":")[0] for mount in mounts}
 
     assert [one for one in sources if one.startswith(".") and not (ROOT / one).exists()] == []
     assert {one for one in sources if not one.startswith(".")} == LIVE["volumes"].keys()

@@ -1,0 +1,1 @@
+"""Grafana's dashboards, all made alike; ``python -m tools.docs`` writes them."""
