@@ -2,12 +2,13 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from importlib import metadata
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, Final
 
 from services.cli.connecting import rabbit
 from services.cli.process import observed, spare_the_collector, stop_on_signals
 from shared.settings import Settings
+from shared.telemetry.build import version
 from shared.telemetry.bundle import Telemetry
 from shared.telemetry.http import routes
 
@@ -29,11 +30,13 @@ async def run_application(
     text: str,
     traffic: tuple[list["Traffic"], list["Traffic"]],
     main: Main,
+    *,
+    opened: bool = True,
 ) -> None:
     """Run ``main`` with an open bus until a signal, beside health, metrics and AsyncAPI of its traffic.
 
-    ``traffic`` is (published, consumed). Raises what ``main`` raised, BrokerError when there is no broker at first,
-    OSError when the HTTP port is taken.
+    ``traffic`` is (published, consumed). With ``opened`` False it is ``main`` that enters the bus. Raises what ``main``
+    raised, BrokerError when there is no broker at first, OSError when the HTTP port is taken.
     """
     from shared.bus.rabbit.application import Description, build_application, serve
 
@@ -43,13 +46,13 @@ async def run_application(
     health.add("broker", lambda: None if bus.connected else failure)
 
     async def service() -> None:
-        async with bus:
+        async with bus if opened else nullcontext():
             await main(bus, stop)
 
     async with stop_on_signals() as stop, observed(telemetry, None) as tasks:
         tasks.spawn(_watch(bus, telemetry, stop), "broker_watch")
         published, consumed = traffic
-        description = Description(f"tidegate {name}", metadata.version("tidegate"), text, published, consumed)
+        description = Description(f"tidegate {name}", version(), text, published, consumed)
         app = build_application(bus, service, stop, description, routes(telemetry.registry, health))
         await serve(app, settings.telemetry.host, settings.telemetry.port, stop)
 

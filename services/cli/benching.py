@@ -9,7 +9,18 @@ from shared.telemetry.bundle import Telemetry
 
 __all__ = ["add_arguments", "run"]
 
-NAMES: Final = ("parse", "executor", "publish", "pipeline", "latency", "journey")
+NAMES: Final = (
+    "parse",
+    "executor",
+    "publish",
+    "pipeline",
+    "scale",
+    "latency",
+    "overload",
+    "metrics",
+    "account",
+    "journey",
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -31,4 +31,5 @@ def rabbit(settings: Settings, name: str) -> "RabbitBus":
         limits_of(settings),
         prefetch=settings.normalizer.prefetch_envelopes,
         publisher=settings.broker.publisher,
+        heartbeat_s=settings.broker.heartbeat_s,
     )

@@ -13,7 +13,7 @@ from msgspec import json, structs
 
 from services.cli.choosing import chosen
 from services.cli.connecting import limits_of
-from services.cli.errors import MAX_PORT, UsageError, positive
+from services.cli.errors import MAX_PORT, ReaderGone, UsageError, positive
 from services.cli.process import observed, stop_on_signals
 from services.cli.record import Recorder
 from services.cli.screen import Screen
@@ -78,15 +78,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, settings: Settings, telemetry: Telemetry) -> int:
-    """0 after an orderly end; raises UsageError, SettingsError."""
+    """0 after an orderly end, 1 when the recording misses something; raises UsageError, SettingsError."""
     options = _options(arguments)
     embedded = Embedded(options, settings, telemetry)
     result = asyncio.run(embedded.run())
+    status = 0
+    if embedded.problem is not None:
+        status = 1
+        sys.stderr.write(f"tidegate: {embedded.problem}\n")
     if embedded.unread is not None:
-        raise embedded.unread
+        raise ReaderGone(status)
     if options.as_json:
         sys.stdout.write(json.encode(result).decode() + "\n")
-    return 0
+    return status
 
 
 def _options(arguments: argparse.Namespace) -> Options:
@@ -130,8 +134,14 @@ class Embedded:
         self._watch = MarketWatch()
         source = "live venues" if options.live else "simulator"
         self._screen = Screen(self._watch, source, options.seconds, quiet=options.as_json)
+        self._recorder: Recorder | None = None
         self.unread: BrokenPipeError | None = None
         """Set when nobody reads standard output any more."""
+
+    @property
+    def problem(self) -> str | None:
+        """What the recording misses; None where there is none, or it misses nothing."""
+        return None if self._recorder is None else self._recorder.problem
 
     async def run(self) -> dict[str, Any]:
         """Until the time is over or a signal comes; what it amounted to."""
@@ -203,7 +213,8 @@ class Embedded:
     async def _record(self, bus: MemoryBus, tasks: TaskSet) -> Callable[[], Awaitable[None]]:
         if self._options.record is None:
             return _nothing
-        recorder, ended = Recorder(self._options.record), asyncio.Event()
+        self._recorder = recorder = Recorder(self._options.record, self._telemetry.events)
+        ended = asyncio.Event()
         recording = tasks.spawn(recorder.run(bus, ended), "recorder")
         await tasks.first(recorder.ready.wait())
 

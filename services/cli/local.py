@@ -3,17 +3,17 @@
 import argparse
 import os
 import signal
-import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from importlib.util import find_spec
 from pathlib import Path
 from types import FrameType
 from typing import Final
 
 from services.cli.errors import MAX_PORT, UsageError, positive
 from services.cli.local_rabbit import LocalRabbitError, RabbitNode
+from services.cli.procfile import Process, commands, processes
+from services.cli.runner import Runner
 from shared.errors import TidegateError
 from shared.settings import Settings
 from shared.telemetry.bundle import Telemetry
@@ -22,7 +22,7 @@ __all__ = ["add_arguments", "run"]
 
 PROCFILE: Final = Path(__file__).resolve().parents[2] / "Procfile"
 FIRST_PORT: Final = 9110
-PORT_STEP: Final = 100
+MOST_NORMALIZERS: Final = 32
 SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 
 
@@ -35,8 +35,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--port",
         type=int,
         default=FIRST_PORT,
-        help="first metrics port, others follow by hundreds (default: %(default)s)",
+        help="first metrics port, others follow by hundreds, replicas by ones (default: %(default)s)",
     )
+    add("--normalizers", type=int, default=1, metavar="N", help="normalizers that share the streams (default: 1)")
 
 
 def run(arguments: argparse.Namespace, settings: Settings, telemetry: Telemetry) -> int:
@@ -44,25 +45,29 @@ def run(arguments: argparse.Namespace, settings: Settings, telemetry: Telemetry)
     del telemetry
     if not PROCFILE.exists():
         raise UsageError("up", f"there is no {PROCFILE.name} beside the sources")
-    if find_spec("honcho") is None:
-        raise UsageError("up", "honcho is not installed; `make up` installs what is needed")
     if arguments.burst is not None:
         positive("--burst", arguments.burst)
-    names = [line.partition(":")[0] for line in PROCFILE.read_text().splitlines() if ":" in line]
-    ports = {name: arguments.port + PORT_STEP * index for index, name in enumerate(names)}
-    if arguments.port < 1 or max(ports.values()) > MAX_PORT:
-        raise UsageError("--port", f"must leave room for {len(names)} ports by hundreds, {arguments.port} was given")
-    if not arguments.live and settings.simulator.port in ports.values():
-        raise UsageError("--port", f"{arguments.port} leads to {settings.simulator.port}, where the simulator listens")
-    command = [sys.executable, "-m", "honcho", "-f", str(PROCFILE), "start"]
-    command += ["-c", f"simulator={0 if arguments.live else 1}", "-p", str(arguments.port)]
-    served = ", ".join(f"{name} {port}" for name, port in ports.items() if name != "simulator")
+    if not 1 <= arguments.normalizers <= MOST_NORMALIZERS:
+        raise UsageError("--normalizers", f"must be from 1 to {MOST_NORMALIZERS}, {arguments.normalizers} was given")
+    counts = {"simulator": 0 if arguments.live else 1, "normalizer": arguments.normalizers}
+    plane = processes(commands(PROCFILE.read_text(encoding="utf-8")), counts, arguments.port)
+    _check_ports(plane, arguments, settings)
+    served = ", ".join(f"{one.name} {one.port}" for one in plane if not one.name.startswith("simulator"))
     try:
         with _stopped_by_signals() as stopping, _broker() as url:
             sys.stderr.write(f"tidegate: /metrics of {served}\n")
-            return stopping.run(command, _environment(arguments, settings, url))
+            return stopping.run(Runner(plane, _environment(arguments, settings, url), PROCFILE.parent))
     except _Stopped:
         return 0
+
+
+def _check_ports(plane: Sequence[Process], arguments: argparse.Namespace, settings: Settings) -> None:
+    ports = {one.port for one in plane}
+    if arguments.port < 1 or max(ports) > MAX_PORT:
+        names = len({one.name.partition(".")[0] for one in plane})
+        raise UsageError("--port", f"must leave room for {names} ports by hundreds, {arguments.port} was given")
+    if not arguments.live and settings.simulator.port in ports:
+        raise UsageError("--port", f"{arguments.port} leads to {settings.simulator.port}, where the simulator listens")
 
 
 def _environment(arguments: argparse.Namespace, settings: Settings, url: str) -> dict[str, str]:
@@ -97,39 +102,21 @@ class _Stopping:
     """What a signal does: end what is being prepared, or the processes."""
 
     def __init__(self) -> None:
-        self.asked: int | None = None
-        self._process: subprocess.Popen[bytes] | None = None
-        self._starting = False
+        self._runner: Runner | None = None
+        self._asked = False
 
     def on_signal(self, number: int, frame: FrameType | None) -> None:
         del frame
-        again, self.asked = self.asked is not None, number
-        if self._process is not None:
-            self._process.send_signal(number)
-        elif not self._starting and not again:
+        if self._runner is not None:
+            self._runner.ask(number)
+        elif not self._asked:
+            self._asked = True
             raise _Stopped
 
-    def run(self, command: list[str], environment: dict[str, str]) -> int:
-        """Run honcho; what ends us ends it, and we wait for its end."""
-        self._starting = True
-        with subprocess.Popen(command, env=environment, cwd=PROCFILE.parent) as process:  # noqa: S603 - our own interpreter
-            self._process = process
-            if self.asked is not None:
-                process.send_signal(self.asked)
-            with _guarded(process.pid):
-                status = process.wait()
-        return 0 if self.asked is not None else status if status >= 0 else 128 - status
-
-
-@contextmanager
-def _guarded(pid: int) -> Iterator[None]:
-    """A process gets SIGTERM when we are gone, however we end: its guard waits for the end of its input."""
-    command = ["/bin/sh", "-c", 'read -r _; kill -s TERM -- "$0"', str(pid)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True) as guard:  # noqa: S603 - as above
-        try:
-            yield
-        finally:
-            guard.kill()
+    def run(self, runner: Runner) -> int:
+        """Run it; from now on signals are for it."""
+        self._runner = runner
+        return runner.run()
 
 
 @contextmanager

@@ -1,6 +1,7 @@
 """The ``tidegate`` command."""
 
 import argparse
+import errno
 import io
 import os
 import sys
@@ -22,6 +23,8 @@ __all__ = ["main"]
 FAILED: Final = 1
 UNUSABLE: Final = 2
 INTERRUPTED: Final = 130
+
+UNWRITABLE: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
 
 LIBRARIES: Final = {
     "uvicorn": "WARNING",
@@ -66,8 +69,12 @@ COMMANDS: Final = {
     "record": Command("raw streams from the broker to a capture file", "tapping", "add_record", "run_record"),
     "replay": Command("a capture file through the normalizer", "tapping", "add_replay", "run_replay"),
     "tap": Command("canonical messages live from the broker", "tapping", "add_tap", "run_tap"),
+    "quarantine": Command("frames that could not be normalized: list them, try them again", "quarantine"),
+    "top": Command("what every process says of itself, live", "top"),
+    "streams": Command("which normalizer owns which stream", "streams"),
+    "journal": Command("what an account's journals hold; --set-aside where one is broken", "journal"),
     "check": Command("settings, broker, topology: what is wrong and where", "checking"),
-    "bench": Command("benchmarks: parse, executor, publish, pipeline, latency, journey", "benching"),
+    "bench": Command("benchmarks: parse, executor, publish, pipeline, scale, latency, overload, journey", "benching"),
 }
 WITHOUT_SETTINGS: Final = frozenset({"normalize"})
 
@@ -98,7 +105,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (TidegateError, OSError) as error:
         if arguments.verbose:
             raise
-        _say(f"{error.filename}: {error.strerror}" if isinstance(error, OSError) and error.filename else str(error))
+        _say(_told(error) if isinstance(error, OSError) else str(error))
         return FAILED
     except KeyboardInterrupt:
         return INTERRUPTED
@@ -123,17 +130,15 @@ def _run(arguments: argparse.Namespace) -> int:
 def _logging(arguments: argparse.Namespace, settings: "Settings", telemetry: "Telemetry") -> Iterator[None]:
     from shared.settings import secrets
     from shared.telemetry.logs import logging_to
-    from shared.telemetry.redact import Redactor
 
-    redactor = Redactor()
     for secret in secrets(settings):
-        redactor.add(secret)
+        telemetry.redactor.add(secret)
     with logging_to(
         cast("TextIO", Stderr()),
         level=_level(arguments, settings),
         levels={} if arguments.verbose else LIBRARIES,
         as_json=settings.telemetry.log_format == "json",
-        redactor=redactor,
+        redactor=telemetry.redactor,
         dropped=telemetry.metrics.log_records_dropped,
         errors=telemetry.metrics.log_errors,
     ):
@@ -148,6 +153,12 @@ def _level(arguments: argparse.Namespace, settings: "Settings") -> str:
     if arguments.command == "run" and not chosen and sys.stderr.isatty():
         return "WARNING"
     return settings.telemetry.log_level
+
+
+def _told(error: OSError) -> str:
+    """What is wrong and where. Whatever else writes names its file: without a name it is standard output."""
+    where = error.filename or ("standard output" if error.errno in UNWRITABLE else None)
+    return str(error) if where is None else f"{where}: {error.strerror}"
 
 
 def _say(text: str) -> None:

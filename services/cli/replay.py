@@ -8,12 +8,13 @@ from typing import BinaryIO
 
 from msgspec import Raw, json
 
+from services.normalizer.batch import unlisted
+from services.normalizer.holding import Owned
 from services.normalizer.session import Session
 from services.normalizer.telemetry import NormalizerTelemetry
 from shared.bus.base import Bus, Delivery, Publisher
 from shared.capture import read
 from shared.clock import Clock
-from shared.control import StreamInfo
 from shared.envelope import decode_envelope
 from shared.errors import BrokerUnavailable, CaptureError, ParseError
 from shared.quarantine import decode_record
@@ -36,7 +37,7 @@ async def replay(
         publisher: Publisher = _Printer(sys.stdout.buffer, sys.stderr.buffer)
         if bus is not None:
             publisher = _Playback(await bus.publisher())
-        session = Session(source, publisher, settings, clock, telemetry)
+        session = Session(source, publisher, settings, clock, telemetry, Owned(""), unlisted)
         try:
             await session.run()
         except BrokerUnavailable:
@@ -47,7 +48,7 @@ async def replay(
 
 
 class _FileConsumer:
-    """A capture file as a consumer of raw queues. Its end is reported as the end of the connection."""
+    """A capture file as a source of envelopes. Its end is reported as the end of the connection."""
 
     def __init__(self, bodies: Iterator[bytes], speed: float, clock: Clock) -> None:
         self._bodies = bodies
@@ -56,9 +57,6 @@ class _FileConsumer:
         self._began: tuple[int, int] | None = None
         self.ended = False
         self.error: CaptureError | None = None
-
-    async def add(self, stream: StreamInfo) -> None:
-        """All streams of the file are played."""
 
     async def receive(self, limit: int) -> list[Delivery]:
         """The next envelopes, in the file's order; paced, one at a time."""

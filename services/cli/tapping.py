@@ -3,24 +3,26 @@
 import argparse
 import asyncio
 import sys
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 
 from msgspec import DecodeError, Raw, json
 
 from services.cli.connecting import rabbit
-from services.cli.errors import UsageError, positive
+from services.cli.errors import UsageError, binding, positive
 from services.cli.process import stop_on_signals
 from services.cli.record import Recorder
 from services.cli.replay import replay
 from services.normalizer.telemetry import NormalizerTelemetry
+from shared.accounts.messages import decode_account_messages
 from shared.bus.base import Bus, Subscriber
 from shared.clock import SystemClock
-from shared.messages import AnyMessage, decode_messages
+from shared.messages import Message, decode_messages
 from shared.settings import Settings
 from shared.telemetry.bundle import Telemetry
 from shared.telemetry.tasks import TaskSet
-from shared.topology import MARKET
+from shared.topology import ACCOUNT, MARKET
 
 __all__ = ["add_record", "add_replay", "add_tap", "run_record", "run_replay", "run_tap"]
 
@@ -33,6 +35,9 @@ def add_tap(parser: argparse.ArgumentParser) -> None:
         "pattern", nargs="*", default=["#"], help="routing key patterns, e.g. 'trade.bybit.*' (default: all)"
     )
     parser.add_argument(
+        "--account", action="store_true", help="messages of accounts, e.g. 'fill.#' (default: market data)"
+    )
+    parser.add_argument(
         "--json", action="store_true", help="the messages as they are, one a line (default: for people)"
     )
     parser.add_argument("--count", type=int, metavar="N", help="end after N messages (default: go on until Ctrl-C)")
@@ -43,13 +48,16 @@ def run_tap(arguments: argparse.Namespace, settings: Settings, telemetry: Teleme
     del telemetry
     if arguments.count is not None and arguments.count < 1:
         raise UsageError("--count", f"must be at least 1, {arguments.count} was given")
-    return asyncio.run(_tap(settings, arguments.pattern, arguments.count, as_json=arguments.json))
+    patterns = [binding("pattern", pattern) for pattern in arguments.pattern]
+    exchange = ACCOUNT if arguments.account else MARKET
+    return asyncio.run(_tap(settings, exchange, patterns, arguments.count, as_json=arguments.json))
 
 
-async def _tap(settings: Settings, patterns: list[str], count: int | None, *, as_json: bool) -> int:
+async def _tap(settings: Settings, exchange: str, patterns: list[str], count: int | None, *, as_json: bool) -> int:
     async with stop_on_signals() as stop, rabbit(settings, "tap") as bus, TaskSet() as tasks:
-        subscriber = await bus.subscribe(MARKET, patterns)
-        printing = tasks.spawn(_print(subscriber, count, as_json=as_json), "tap")
+        subscriber = await bus.subscribe(exchange, patterns)
+        decode = decode_account_messages if exchange == ACCOUNT else decode_messages
+        printing = tasks.spawn(_print(subscriber, decode, count, as_json=as_json), "tap")
         stopping = tasks.spawn(stop.wait(), "stop")
         await asyncio.wait({printing, stopping}, return_when=asyncio.FIRST_COMPLETED)
         if printing.done():
@@ -61,7 +69,9 @@ async def _tap(settings: Settings, patterns: list[str], count: int | None, *, as
     return 0
 
 
-async def _print(subscriber: Subscriber, count: int | None, *, as_json: bool) -> None:
+async def _print(
+    subscriber: Subscriber, decode: Callable[[bytes], Sequence[Message]], count: int | None, *, as_json: bool
+) -> None:
     left = count
     while left is None or left > 0:
         delivery = await subscriber.receive()
@@ -69,7 +79,7 @@ async def _print(subscriber: Subscriber, count: int | None, *, as_json: bool) ->
             if as_json:
                 texts = [bytes(item) for item in json.decode(delivery.body, type=list[Raw])]
             else:
-                texts = [_line(message).encode() for message in decode_messages(delivery.body)]
+                texts = [_line(message).encode() for message in decode(delivery.body)]
         except DecodeError as error:
             sys.stderr.write(f"tidegate: a message of {delivery.key} was not understood: {error}\n")
             continue
@@ -79,7 +89,7 @@ async def _print(subscriber: Subscriber, count: int | None, *, as_json: bool) ->
         left = None if left is None else left - len(texts)
 
 
-def _line(message: AnyMessage) -> str:
+def _line(message: Message) -> str:
     """One line for people: feed, exchange, symbol, then what is particular to the feed."""
     head = {"exchange", "symbol", "native_symbol", "ts_received", "ts_normalized", "stream", "epoch", "frame", "part"}
     fields = [
@@ -107,22 +117,21 @@ def add_record(parser: argparse.ArgumentParser) -> None:
 
 def run_record(arguments: argparse.Namespace, settings: Settings, telemetry: Telemetry) -> int:
     """Record until stopped; 1 when the recording misses something."""
-    del telemetry
     if arguments.seconds is not None:
         positive("--seconds", arguments.seconds)
-    patterns = [f"market.{stream}" for stream in arguments.stream] or ["market.#"]
-    return asyncio.run(_record(settings, arguments.file, patterns, arguments.seconds))
+    patterns = [binding("--stream", f"market.{stream}") for stream in arguments.stream] or ["market.#"]
+    recorder = Recorder(arguments.file, telemetry.events, patterns)
+    asyncio.run(_record(settings, recorder, arguments.seconds))
+    sys.stderr.write(f"tidegate: {recorder.problem or f'{recorder.envelopes} envelopes in {arguments.file}'}\n")
+    return 0 if recorder.problem is None else 1
 
 
-async def _record(settings: Settings, path: Path, patterns: list[str], seconds: float | None) -> int:
-    recorder = Recorder(path, patterns)
+async def _record(settings: Settings, recorder: Recorder, seconds: float | None) -> None:
     async with stop_on_signals() as stop, rabbit(settings, "record") as bus, TaskSet() as tasks:
         if seconds is not None:
             asyncio.get_running_loop().call_later(seconds, stop.set)
         recording = tasks.spawn(recorder.run(bus, stop), "recorder")
         await recording
-    sys.stderr.write(f"tidegate: {recorder.envelopes} envelopes in {path}\n")
-    return 1 if recorder.dropped else 0
 
 
 def add_replay(parser: argparse.ArgumentParser) -> None:
