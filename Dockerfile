@@ -40,7 +40,10 @@ ENV PATH=/opt/tidegate/bin:$PATH \
 
 # A named volume takes owner and mode from the directory that it is mounted over.
 RUN cd /var/lib && install --directory --owner=10001 --group=10001 --mode=0755 \
-    tidegate tidegate/credentials tidegate/journal tidegate/state
+    tidegate tidegate/journal tidegate/state tidegate/credentials \
+    tidegate/credentials/broker tidegate/credentials/ingest tidegate/credentials/normalizer \
+    tidegate/credentials/ingest-account tidegate/credentials/normalizer-account \
+    tidegate/credentials/consumer tidegate/credentials/account-consumer
 WORKDIR /var/lib/tidegate
 
 COPY --from=builder /opt/tidegate /opt/tidegate

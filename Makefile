@@ -29,7 +29,7 @@ run: $(RUNTIME) ## the whole market plane in one process, no broker needed (ARGS
 	@$(PY) -m services.cli run $(ARGS)
 
 .PHONY: up
-up: $(DEV) ## the stages as processes on RabbitMQ: AMQP_URL, else a private local node (ARGS="--live")
+up: $(RUNTIME) ## the stages as processes on RabbitMQ: AMQP_URL, else a private local node (ARGS="--normalizers 3")
 	@$(PY) -m services.cli up $(ARGS)
 
 ##@ Test
@@ -43,8 +43,12 @@ test-unit: $(DEV) ## what needs no broker and no second process
 	$(PY) -m pytest -m "not integration and not fault and not e2e and not soak and not compose" $(ARGS)
 
 .PHONY: soak
-soak: $(DEV) ## the long runs
-	$(PY) -m pytest -m soak --timeout=0 $(ARGS)
+soak: $(DEV) ## normalizers and the broker come and go under load, checked (ARGS="--seconds 300 --seed 7"); ends with JSON
+	@$(PY) -m tests.soak $(ARGS)
+
+.PHONY: soak-account
+soak-account: $(DEV) ## accounts trade while all breaks, compared with the venues' ledgers (ARGS="--seeds 20"); ends with JSON
+	@$(PY) -m tests.soak.account $(ARGS)
 
 .PHONY: compose-test
 compose-test: $(DEV) ## start the containers for real; skipped where no engine can be had
@@ -58,9 +62,14 @@ BENCH := $(PY) -m services.cli bench
 bench: $(DEV) ## every benchmark, results in bench/results (minutes; they report, they don't judge)
 	@mkdir -p bench/results
 	$(BENCH) parse --json $(ARGS) | tee bench/results/parse.txt
+	$(BENCH) executor --json $(ARGS) | tee bench/results/executor.txt
 	$(BENCH) publish --json $(ARGS) | tee bench/results/publish.txt
 	$(BENCH) pipeline --json $(ARGS) | tee bench/results/pipeline.txt
+	$(BENCH) scale --json $(ARGS) | tee bench/results/scale.txt
 	$(BENCH) latency --json $(ARGS) | tee bench/results/latency.txt
+	$(BENCH) overload --json $(ARGS) | tee bench/results/overload.txt
+	$(BENCH) metrics --json $(ARGS) | tee bench/results/metrics.txt
+	$(BENCH) account --json $(ARGS) | tee bench/results/account.txt
 	$(BENCH) journey --json --out bench/results $(ARGS) | tee bench/results/journey.txt
 
 ##@ Change
@@ -74,6 +83,7 @@ check: $(DEV) ## lint, types, architecture, spelling, Prometheus rules, generate
 	$(VENV)/bin/typos
 	@$(MAKE) --no-print-directory check-prometheus
 	$(PY) -m tools.docs --check
+	$(PY) -m tools.manifests
 
 PROMETHEUS_RULES := $(wildcard grafana/prometheus/rules/*.yml)
 PROMETHEUS_TESTS := $(wildcard grafana/prometheus/tests/*.yml)
@@ -93,6 +103,10 @@ format: $(DEV) ## format the code and apply safe fixes
 .PHONY: docs
 docs: $(DEV) ## write the generated schemas and documents anew
 	$(PY) -m tools.docs
+
+.PHONY: pictures
+pictures: $(DEV) ## draw the dashboards into docs/images, from the data of a real Prometheus (minutes)
+	$(PY) -m tools.pictures $(ARGS)
 
 .PHONY: lock
 lock: $(UV) ## resolve the dependencies anew (ARGS="--upgrade") and write the hash-locked requirements

@@ -2,8 +2,13 @@
 
 JSON on the wire, tagged by ``feed``. Numbers are decimal text in plain form; times are integer nanoseconds UTC, named
 for whose clock they are: ``ts_exchange`` (the venue's, null where it sends none), ``ts_received`` (ingest, when the
-frame came off the socket), ``ts_normalized`` (normalizer). ``(stream, epoch, frame, part)`` is unique and increases
-within a stream; deduplicate by it. Sizes are in base units; ``*_native`` holds the venue's own number where it differs.
+frame came off the socket), ``ts_normalized`` (normalizer). Sizes are in base units; ``*_native`` holds the venue's own
+number where it differs.
+
+``(epoch, frame, part)`` increases within a stream and routing key, where ``book_snapshot`` and ``book_delta`` of one
+instrument count as one key. A consumer drops what is not above the last one of its key, however long the repetition.
+That loses nothing: a channel delivers a prefix of what was written, key by key, and whoever takes a stream over begins
+at or before the end of that prefix.
 """
 
 from hashlib import blake2b
@@ -198,7 +203,7 @@ Status = Literal[
     "shed",  # ingest dropped `count` frames here on purpose
     "lost",  # `count` frames never arrived (a hole in the frame numbers)
     "gap",  # the venue's own sequence broke
-    "resync",  # a snapshot was asked for
+    "resync",  # a snapshot was asked for; reason `started`: another normalizer from here on, and nothing is missing
     "live",  # what was broken is whole again
 ]
 

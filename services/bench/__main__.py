@@ -4,12 +4,11 @@ import argparse
 import sys
 from importlib import import_module
 
+from services.cli.benching import NAMES
 from services.cli.errors import UsageError
 from shared.errors import TidegateError
 from shared.settings import load
 from shared.telemetry.bundle import Telemetry
-
-NAMES = ("parse", "executor", "publish", "pipeline", "latency", "journey")
 
 
 def main() -> int:

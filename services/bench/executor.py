@@ -17,7 +17,7 @@ from msgspec import json
 
 from services.bench.measuring.frames import build, instrument_list
 from services.cli.process import spare_the_collector
-from services.normalizer.batch import Batch, Streams
+from services.normalizer.batch import Batch, Streams, unlisted
 from services.normalizer.executing import Executor, Inline, Threaded
 from services.normalizer.telemetry import NormalizerTelemetry
 from shared.bus.base import Delivery
@@ -83,7 +83,7 @@ async def _rounds(
 
 
 async def _pass(batches: list[list[Delivery]], executor: Executor) -> Reading:
-    streams = Streams(SystemClock())
+    streams = Streams(SystemClock(), unlisted)
     late: list[int] = []
     watching = asyncio.create_task(_watch(late))
     wall, cpu = perf_counter_ns(), process_time_ns()

@@ -20,7 +20,7 @@ from services.bench.journey_tidegate import run_tidegate
 from services.bench.machine import Load, Queue
 from services.cli.errors import UsageError, positive
 from services.cli.local_rabbit import LocalRabbitError, RabbitNode
-from shared.errors import TidegateError
+from shared.errors import TidegateError, about
 from shared.settings import Settings
 from shared.telemetry.bundle import Telemetry
 
@@ -87,7 +87,10 @@ def _show(arguments: argparse.Namespace, results: Sequence[DesignResult]) -> Non
     arguments.out.mkdir(parents=True, exist_ok=True)
     conditions = {name: getattr(arguments, name) for name in ("rate", "seconds", "rtt_ms", "memory_mib")}
     file = arguments.out / "journey.json"
-    file.write_bytes(json.format(json.encode({**conditions, "designs": rows, "results": results})) + b"\n")
+    try:
+        file.write_bytes(json.format(json.encode({**conditions, "designs": rows, "results": results})) + b"\n")
+    except OSError as error:
+        raise about(error, str(file)) from error
     _print(f"written: {file}", picture(results, arguments.out / "journey.png", arguments.rate, arguments.seconds))
     if arguments.json:
         _print(json.encode({"designs": rows}).decode())

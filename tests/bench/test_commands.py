@@ -81,6 +81,19 @@ def test_pipeline_says_what_is_asked_and_leaves_nothing_running() -> None:
     assert {"ratio_phase1", "ratio_faststream", "ratio_firehose"} <= set(result)
 
 
+def test_metrics_are_weighed_against_none_and_scraped() -> None:
+    arguments = ("--rounds", "1", "--seconds", "0.5", "--rate", "200", "--instruments", "20", "--scrapes", "2")
+    with Bench("metrics", *arguments, "--json") as bench:
+        result = bench.result()
+        eventually_sync(bench.gone, "nothing is left running")
+    (rate,) = result["rates"]
+    assert rate["with_us"].keys() == rate["without_us"].keys() == {"ingest", "normalizer"}
+    assert is_number(rate["rise"])
+    assert result["scrape"]["instruments"] == 20
+    assert result["scrape"]["series"] > 20 * 12
+    assert result["scrape"]["wall_ms"] > 0
+
+
 def test_latency_says_what_is_asked_and_leaves_nothing_running() -> None:
     with Bench("latency", "--seconds", "1", "--rate", "50", "--rate", "200", "--json") as bench:
         rates = bench.result()["rates"]
@@ -91,6 +104,35 @@ def test_latency_says_what_is_asked_and_leaves_nothing_running() -> None:
             assert 0 < one[name]["p50_us"] <= one[name]["p99_us"] <= one[name]["p999_us"], one
             assert one[name]["kept_up"] > 0, one
         assert one["ratio_p99"] > 0
+
+
+def test_scale_says_what_is_asked_and_leaves_nothing_running() -> None:
+    with Bench("scale", "--seconds", "1", "--rate", "800", "--rounds", "1", "--json") as bench:
+        result = bench.result()
+        eventually_sync(bench.gone, "nothing is left running")
+    assert set(result["normalizers"]) == {"1", "2", "4"}
+    for one in result["normalizers"].values():
+        assert one["cpu_us_per_frame"] > 1, one
+        assert one["frames_per_s"] == 800, one
+        assert one["shed"] == 0, one
+    assert (result["streams"], result["target"]) == (16, 1.15)
+    assert result["ratio_2"] > 0
+    assert result["ratio_4"] > 0
+
+
+def test_account_says_what_is_asked_and_leaves_nothing_running() -> None:
+    with Bench("account", "--rounds", "1", "--count", "100", "--seconds", "3", "--json") as bench:
+        result = bench.result()
+        eventually_sync(bench.gone, "nothing is left running")
+    publishing, latency = result["publishing"], result["latency"]
+    assert set(publishing["per_s"]) == {"bare", "off", "on"}
+    assert all(rate > 1 for rate in publishing["per_s"].values()), publishing
+    assert publishing["ratio_journal_off"] > 0
+    assert publishing["ratio_journal_on"] > 0
+    for name in ("quiet", "burst"):
+        assert 0 < latency[f"{name}_p50_ms"] <= latency[f"{name}_p99_ms"], latency
+    assert latency["ratio_p99"] > 0
+    assert latency["messages"] >= 40
 
 
 def test_a_benchmark_that_is_killed_takes_everything_with_it() -> None:
@@ -106,7 +148,9 @@ def test_a_benchmark_that_is_killed_takes_everything_with_it() -> None:
         eventually_sync(bench.gone, "nothing is left running", within=30)
 
 
-@pytest.mark.parametrize("arguments", [("pipeline", "--seconds", "0"), ("latency", "--rate", "-1"), ("nothing",)])
+@pytest.mark.parametrize(
+    "arguments", [("pipeline", "--seconds", "0"), ("latency", "--rate", "-1"), ("scale", "--rounds", "0"), ("nothing",)]
+)
 def test_what_cannot_be_measured_is_refused(arguments: tuple[str, ...]) -> None:
     with Bench(*arguments) as bench:
         assert bench.process.wait(60) == 2

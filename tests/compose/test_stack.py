@@ -5,6 +5,7 @@ import urllib.error
 import urllib.request
 from base64 import b64encode
 from collections.abc import Iterator
+from math import ceil
 from typing import Any
 
 import pytest
@@ -188,8 +189,10 @@ def scale(stack: Stack, count: int) -> None:
 
     def shared_out() -> bool:
         assert targets(stack)["normalizer", "normalizer"] == ["up"] * count
-        assert set(stack.query("sum by (stream) (tidegate_stream_owned)").values()) == {1.0}
-        assert stack.query("count(sum by (instance) (tidegate_streams_owned) > 0)") == {(): count}
+        owners = stack.query("sum by (stream) (tidegate_stream_owned)")
+        assert set(owners.values()) == {1.0}
+        assert set(stack.query("tidegate_members").values()) == {float(count)}
+        assert stack.query("max(sum by (instance) (tidegate_streams_owned))") == {(): ceil(len(owners) / count)}
         return True
 
     eventually_sync(shared_out, f"{count} normalizers are scraped and share the streams", within=120, interval=1.0)

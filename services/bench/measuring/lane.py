@@ -17,11 +17,12 @@ from shared.messages import routing_key
 from shared.settings import Settings
 from shared.topology import FIREHOSE, MARKET
 
-__all__ = ["DESIGNS", "Design", "Lane", "require_baselines"]
+__all__ = ["DESIGNS", "KEYS", "Design", "Lane", "require_baselines", "settings_environment"]
 
 BASELINES: Final = "tests.bench.baselines"
 LOST: Final = re.compile(r"^tidegate_frames_(?:shed|conflated|lost|rejected)_total(?:\{.*\})? (\S+)$", re.MULTILINE)
 KEYS: Final = tuple(routing_key("*", "bybit", symbol) for symbol in SYMBOLS)
+"""Routing key patterns of everything that comes of the benchmark's frames."""
 
 
 class Design(NamedTuple):
@@ -31,6 +32,8 @@ class Design(NamedTuple):
     start: float
     baseline: str | None = None
     firehose: bool = False
+    program: str = "services.cli"
+    """The module that Tidegate's stages are started by."""
 
 
 DESIGNS: Final = {
@@ -41,6 +44,7 @@ DESIGNS: Final = {
         Design("faststream", 500, "faststream_plain"),
         Design("firehose", 8_000, firehose=True),
         Design("relay", 500, "relay"),
+        Design("unmetered", 8_000, program="services.bench.measuring.unmetered"),
     )
 }
 
@@ -58,12 +62,13 @@ class Lane:
         self, design: Design, node: RabbitNode, settings: Settings, *, seconds: float, timed: bool = False
     ) -> None:
         self.design = design
+        self.name = design.name
         self._node = node
         self._settings = settings
         self._seconds = seconds
         self._timed = timed
         self._stack = ExitStack()
-        self._ports: list[int] = []
+        self.ports: list[int] = []
         self._environment: dict[str, str] = {}
         self.pids: dict[str, int] = {}
         """By stage."""
@@ -84,7 +89,7 @@ class Lane:
     def lost(self) -> int:
         """Frames that Tidegate says were shed, conflated, rejected or lost so far."""
         total = 0.0
-        for port in self._ports:
+        for port in self.ports:
             with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
                 total += sum(map(float, LOST.findall(answer.read().decode())))
         return int(total)
@@ -104,7 +109,8 @@ class Lane:
         }
         self.generator = self._child("generator", "services.bench.measuring.generator")
         port = int(self.generator.line()["port"])
-        self._environment |= _settings_of(self._settings, f"127.0.0.1:{port}", firehose=self.design.firehose)
+        self._environment |= settings_environment(self._settings, firehose=self.design.firehose)
+        self._environment |= _venue(f"127.0.0.1:{port}")
         self._consume()
         self._baseline() if self.design.baseline else self._product()
         self.pids["broker"] = self._node.pid
@@ -116,12 +122,12 @@ class Lane:
         self.consumer.line()
 
     def _product(self) -> None:
-        self._ports = free_ports(2)
+        self.ports = free_ports(2)
         stages = [
-            self._child("normalizer", "services.cli", "normalizer", port=self._ports[0]),
-            self._child("ingest", "services.cli", "ingest", "bybit", port=self._ports[1]),
+            self._child("normalizer", self.design.program, "normalizer", port=self.ports[0]),
+            self._child("ingest", self.design.program, "ingest", "bybit", port=self.ports[1]),
         ]
-        for stage, port in zip(stages, self._ports, strict=True):
+        for stage, port in zip(stages, self.ports, strict=True):
             stage.wait_ready(port)
 
     def _baseline(self) -> None:
@@ -139,19 +145,25 @@ def _with_port(environment: Mapping[str, str], port: int) -> Mapping[str, str]:
     return {**environment, "TIDEGATE_TELEMETRY__PORT": str(port)}
 
 
-def _settings_of(settings: Settings, address: str, *, firehose: bool) -> dict[str, str]:
-    """The settings of the benchmark's caller for its processes, with the generator for a venue."""
+def settings_environment(settings: Settings, *, firehose: bool) -> dict[str, str]:
+    """The settings of the benchmark's caller for its processes."""
+    broker = {"publish_deadline_s": settings.broker.publish_deadline_s, "firehose": firehose}
+    sections = {"INGEST": settings.ingest, "NORMALIZER": settings.normalizer, "QUEUES": settings.queues}
+    return {
+        **{f"TIDEGATE_{name}": section.model_dump_json() for name, section in sections.items()},
+        "TIDEGATE_BROKER": json.encode(broker).decode(),
+    }
+
+
+def _venue(address: str) -> dict[str, str]:
+    """Settings by which the generator is the only venue."""
     linear = {
         "symbols": SYMBOLS,
         "feeds": ["trade", "quote", "book"],
         "websocket": f"ws://{address}",
         "rest": f"http://{address}",
     }
-    broker = {"publish_deadline_s": settings.broker.publish_deadline_s, "firehose": firehose}
-    sections = {"INGEST": settings.ingest, "NORMALIZER": settings.normalizer, "QUEUES": settings.queues}
     return {
-        **{f"TIDEGATE_{name}": section.model_dump_json() for name, section in sections.items()},
-        "TIDEGATE_BROKER": json.encode(broker).decode(),
         "TIDEGATE_EXCHANGES": json.encode({"bybit": {"products": {"linear": linear}}}).decode(),
         "BENCH_WEBSOCKET": f"ws://{address}/v5/public/linear",
     }

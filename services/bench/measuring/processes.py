@@ -14,7 +14,7 @@ from msgspec import json
 
 from shared.errors import TidegateError
 
-__all__ = ["ROOT", "BenchError", "Process", "cpu_seconds", "peak_rss_mib", "used_by_all"]
+__all__ = ["ROOT", "BenchError", "Process", "cpu_seconds", "peak_rss_mib", "rss_mib", "used_by_all"]
 
 ROOT: Final = Path(__file__).resolve().parents[3]
 TICK_S: Final = 1 / os.sysconf("SC_CLK_TCK")
@@ -113,8 +113,17 @@ def cpu_seconds(pid: int) -> float:
 
 def peak_rss_mib(pid: int) -> float:
     """The most memory that a process had resident, in MiB (proc(5), ``status``)."""
+    return _status_mib(pid, "VmHWM:")
+
+
+def rss_mib(pid: int) -> float:
+    """The memory that a process has resident, in MiB (the same)."""
+    return _status_mib(pid, "VmRSS:")
+
+
+def _status_mib(pid: int, name: str) -> float:
     for line in Path(f"/proc/{pid}/status").read_text(encoding="utf-8").splitlines():
-        if line.startswith("VmHWM:"):
+        if line.startswith(name):
             return round(int(line.split()[1]) / 1024, 1)
     return 0.0
 

@@ -3,16 +3,15 @@
 import os
 import time
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, Protocol
 
 from msgspec import Struct, convert
 
 from services.bench.measuring.consumer import Counts
 from services.bench.measuring.generator import Play, Played
-from services.bench.measuring.lane import Lane
-from services.bench.measuring.processes import BenchError, cpu_seconds, used_by_all
+from services.bench.measuring.processes import BenchError, Process, cpu_seconds, used_by_all
 
-__all__ = ["DISTURBED", "DRAIN_S", "WARM_LIMIT_S", "Trial", "play", "warm_up"]
+__all__ = ["DISTURBED", "DRAIN_S", "WARM_LIMIT_S", "Playable", "Trial", "play", "warm_up"]
 
 FULFILLED: Final = 0.98
 SETTLE_SHARE: Final = 0.05
@@ -90,20 +89,34 @@ class Trial(Struct, frozen=True):
         return {stage: round(seconds * 1e6 / frames, 2) for stage, seconds in self.cpu.items()}
 
 
-def _count(lane: Lane) -> Counts:
+class Playable(Protocol):
+    """Processes that frames are sent through."""
+
+    name: str
+    generator: Process
+    consumer: Process
+    pids: dict[str, int]
+    """By stage."""
+
+    def lost(self) -> int:
+        """Frames that the stages say were given up so far."""
+        ...
+
+
+def _count(lane: Playable) -> Counts:
     """What the consumer has got so far."""
     return convert(lane.consumer.ask("count"), Counts)
 
 
-def warm_up(lane: Lane) -> None:
+def warm_up(lane: Playable) -> None:
     """Frames that count for nothing, until the first of them have come through; raises BenchError."""
     for _ in range(WARM_TRIES):
         if play(lane, WARM_RATE, WARM_S).arrived:
             return
-    raise BenchError(f"{lane.design.name}: nothing came through")
+    raise BenchError(f"{lane.name}: nothing came through")
 
 
-def play(lane: Lane, rate: float, seconds: float) -> Trial:
+def play(lane: Playable, rate: float, seconds: float) -> Trial:
     """Play, wait until everything has come or no more does."""
     before, lost = _count(lane), lane.lost()
     cpu, everything, begun = _cpu(lane), used_by_all(), time.monotonic()
@@ -131,5 +144,5 @@ def play(lane: Lane, rate: float, seconds: float) -> Trial:
     )
 
 
-def _cpu(lane: Lane) -> dict[str, float]:
+def _cpu(lane: Playable) -> dict[str, float]:
     return {stage: cpu_seconds(pid) for stage, pid in lane.pids.items()}

@@ -35,7 +35,7 @@ def events(metrics: Metrics, remembered: Remembered, clock: Hand) -> Events:
 
 def value(metrics: Metrics, series: str) -> float | None:
     name, _, rest = series.partition("{")
-    labels = dict(pair.split("=", 1) for pair in rest.rstrip("}").split(","))
+    labels = dict(pair.split("=", 1) for pair in rest.rstrip("}").split(",") if pair)
     return metrics.registry.get_sample_value(f"tidegate_{name}", labels)
 
 
@@ -184,16 +184,28 @@ CASES: list[tuple[Callable[[Events], None], dict[str, float], int, str]] = [
         "broker_unblocked | connection=publish",
     ),
     (
-        lambda it: it.stream_taken("mexc", "mexc.spot.0"),
-        {"streams_owned{exchange=mexc}": 1},
+        lambda it: it.stream_taken("mexc", "mexc.spot.0", "orphaned"),
+        {"streams_owned{exchange=mexc}": 1, "stream_owned{exchange=mexc,stream=mexc.spot.0}": 1},
         logging.INFO,
-        "stream_taken | exchange=mexc | stream=mexc.spot.0",
+        "stream_taken | exchange=mexc | stream=mexc.spot.0 | reason=orphaned",
     ),
     (
-        lambda it: it.stream_released("mexc", "mexc.spot.0"),
-        {"streams_owned{exchange=mexc}": -1},
+        lambda it: it.stream_released("mexc", "mexc.spot.0", "yielded"),
+        {"streams_owned{exchange=mexc}": -1, "stream_owned{exchange=mexc,stream=mexc.spot.0}": 0},
         logging.INFO,
-        "stream_released | exchange=mexc | stream=mexc.spot.0",
+        "stream_released | exchange=mexc | stream=mexc.spot.0 | reason=yielded",
+    ),
+    (
+        lambda it: it.members_changed(3),
+        {"members": 3},
+        logging.INFO,
+        "members_changed | members=3",
+    ),
+    (
+        lambda it: it.recording_failed("market.cap", "No space left on device"),
+        {"recording_failures_total": 1},
+        logging.ERROR,
+        "recording_failed | file=market.cap | problem=No space left on device",
     ),
     (
         lambda it: it.task_crashed("publisher", ZeroDivisionError("by zero")),

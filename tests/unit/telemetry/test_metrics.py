@@ -54,7 +54,7 @@ def test_names_follow_the_conventions(entry: MetricDescription) -> None:
     assert not {"ms", "us", "ns", "milliseconds", "kilobytes"} & set(words)
     assert unit in {"seconds", "bytes", "frames", "messages", "batches", "tasks", "1"}
     assert meaning.endswith(".")
-    assert shown in {"overview", "ingest", "normalizer", "runtime", "debug"}
+    assert shown in {"overview", "ingest", "normalizers", "accounts", "runtime", "burst", "debug"}
 
 
 def test_histograms_of_a_unit_share_one_bucket_tuple(metrics: Metrics) -> None:
