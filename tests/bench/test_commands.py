@@ -123,7 +123,7 @@ def test_scale_says_what_is_asked_and_leaves_nothing_running() -> None:
 def test_account_says_what_is_asked_and_leaves_nothing_running() -> None:
     with Bench("account", "--rounds", "1", "--count", "100", "--seconds", "3", "--json") as bench:
         result = bench.result()
-        eventually_sync(bench.gone, "nothing is left running")
+        eventually_sync(bench.gone, "nothing is left running", within=30)
     publishing, latency = result["publishing"], result["latency"]
     assert set(publishing["per_s"]) == {"bare", "off", "on"}
     assert all(rate > 1 for rate in publishing["per_s"].values()), publishing

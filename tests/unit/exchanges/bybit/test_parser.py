@@ -158,4 +158,4 @@ def test_taken_over_stream_asks_for_instruments_books_and_tickers() -> None:
         ("book", None, "started"),
         ("ticker", None, "started"),
     ]
-    assert [message.feed for message in output.messages] == ["trade", "stream_status"]
+    assert [message.feed for message in output.messages] == ["stream_status", "trade"]
