@@ -20,8 +20,8 @@ from tests.unit.cli.processes import command, environment, finished
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(240)]
 
 STEP = 100
-STREAMS = 8
-"""Of the venues' majors; Binance's USD-M has two."""
+STREAMS = 9
+"""Of the venues' majors; Binance's USD-M and MEXC's futures have two each."""
 
 
 class Up:

@@ -100,15 +100,21 @@ def books(seen: Witness) -> set[tuple[str, str]]:
 
 
 def chains(seen: Witness) -> list[str]:
-    """Deltas that continue nothing, from the first snapshot on."""
+    """Deltas that continue nothing.
+
+    Who looks first when a book is under way sees deltas of it: those of the owner that was there before don't count.
+    """
     at: dict[tuple[str, str], int | None] = {}
     broken = []
+    before = seen.seen[0].owner
     for each in seen.seen:
         message = each.message
         key = each.stream, message["native_symbol"]
         if message["feed"] == "book_snapshot":
             at[key] = message["sequence"]
         elif message["feed"] == "book_delta":
+            if key not in at and each.owner == before:
+                continue
             if key not in at or message["previous_sequence"] != at[key]:
                 broken.append(f"{key}: {message['previous_sequence']} after {at.get(key)}")
             at[key] = message["sequence"]

@@ -124,7 +124,7 @@ async def test_the_first_start_ever_looks_back_as_far_as_the_settings_say(tmp_pa
 
 
 async def test_reconciliation_is_repeated_and_signs_of_life_are_given(tmp_path: Path) -> None:
-    settings = account_settings(tmp_path, reconcile_interval_s=0.3, alive_interval_s=0.5)
+    settings = account_settings(tmp_path, reconcile_interval_s=0.6, alive_interval_s=0.2)
     async with PrivateBybit() as venue, account_running(venue, settings) as one:
         await one.reconciled(4)
         await eventually(lambda: one.words().count("Alive") >= 2)
