@@ -137,10 +137,14 @@ def _looks(lane: Lane) -> list[Look]:
 
 
 def _settled(lane: Lane) -> list[Look]:
-    """Once nothing is under way any more, or after a while."""
+    """Once nothing is under way any more, or after a while. What the broker holds is nobody's: it shows by its coming."""
     deadline = time.monotonic() + 3 * DRAIN_S
-    looks = _looks(lane)
-    while any(look.total("frames_in_flight") for look in looks) and time.monotonic() < deadline:
+    looks, before = _looks(lane), -1.0
+    while time.monotonic() < deadline:
+        seen = sum(look.total("frames_received_total") for look in looks)
+        if seen == before and not any(look.total("frames_in_flight") for look in looks):
+            break
+        before = seen
         time.sleep(SAMPLE_S)
         looks = _looks(lane)
     return looks
