@@ -137,7 +137,7 @@ def _looks(lane: Lane) -> list[Look]:
 
 
 def _settled(lane: Lane) -> list[Look]:
-    """Once nothing is under way any more, or after a while. What the broker holds is nobody's: it shows by its coming."""
+    """Once nothing is under way any more, or after a while. What the broker holds is nobody's; it shows by coming."""
     deadline = time.monotonic() + 3 * DRAIN_S
     looks, before = _looks(lane), -1.0
     while time.monotonic() < deadline:

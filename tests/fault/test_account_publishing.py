@@ -202,7 +202,7 @@ class Raising:
             raise failure()
 
     async def publish_batch(self, exchange: str, messages: object, *, deadline_s: float) -> None:
-        raise AssertionError(f"the account plane publishes one by one, here a batch to {exchange}")
+        raise AssertionError(f"one by one, not {messages} to {exchange} within {deadline_s} s")
 
 
 async def test_a_confirm_that_was_cancelled_under_us_is_a_doubt_and_no_cancellation(tmp_path: Path) -> None:
