@@ -6,14 +6,10 @@ from typing import Final, NamedTuple
 from services.ingest.account.calling import Caller
 from services.ingest.account.reconciling import Window
 from shared.accounts.base import AccountAdapter, AccountPlan, CatchUpNeeds
-from shared.bus.base import MAX_BODY_BYTES
-from shared.envelope import Reconciliation, RestReply, encode_reconciliation
+from shared.envelope import MAX_FRAME_BYTES, Reconciliation, RestReply, encode_reconciliation
 from shared.errors import ParseError, TidegateError
 
-__all__ = ["MAX_FRAME_BYTES", "CaughtUp", "ReconciliationTooLarge", "catch_up"]
-
-MAX_FRAME_BYTES: Final = MAX_BODY_BYTES - 64 * 1024
-"""The largest frame that still fits into an envelope."""
+__all__ = ["CaughtUp", "ReconciliationTooLarge", "catch_up"]
 
 MAX_CALLS: Final = 5_000
 """Adapters bound their pages themselves; this ends what would go on for ever."""

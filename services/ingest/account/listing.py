@@ -5,11 +5,10 @@ import random
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
-from services.ingest.account.catching_up import MAX_FRAME_BYTES
 from shared.accounts.base import AccountAdapter, AccountPlan
 from shared.backoff import Backoff
 from shared.clock import Clock
-from shared.envelope import encode_reply
+from shared.envelope import MAX_FRAME_BYTES, encode_reply
 from shared.errors import ParseError, RequestFailed
 from shared.instruments import Instrument
 from shared.transport.http import RestClient

@@ -11,18 +11,14 @@ from services.ingest.account.venue import AccountVenue
 from services.ingest.account.writer import JournalWriter
 from shared.accounts.base import REFUSALS, AccountPlan
 from shared.backoff import Backoff
-from shared.bus.base import MAX_BODY_BYTES
 from shared.clock import Clock
-from shared.envelope import AccountFailed, Disconnected, Frame, FrameKind
+from shared.envelope import MAX_FRAME_BYTES, AccountFailed, Disconnected, Frame, FrameKind
 from shared.errors import AccountRefused, ParseError, RequestFailed, StreamClosed
 from shared.settings import Settings
 from shared.telemetry.tasks import TaskSet
 from shared.transport.websocket import WebSocketStream
 
 __all__ = ["AccountHolder"]
-
-MAX_MESSAGE_BYTES: Final = MAX_BODY_BYTES - 64 * 1024
-"""What is larger could never be published; the venue's connection ends (1009) and a catch-up follows."""
 
 CLOCK_JUMP_NS: Final = 500_000_000
 """A measurement that moves the venue's time by more explains a refusal: it is tried again at once."""
@@ -125,7 +121,8 @@ class AccountHolder:
             socket = WebSocketStream(
                 session.url,
                 label=session.label,
-                max_size=MAX_MESSAGE_BYTES,
+                # What is larger could never be published: the connection ends (1009) and a catch-up follows.
+                max_size=MAX_FRAME_BYTES,
                 open_timeout_s=self._settings.ingest.open_timeout_s,
                 ping_interval_s=self._settings.account.alive_interval_s,
             )
