@@ -5,7 +5,7 @@ from typing import Final
 
 from msgspec import Struct
 
-__all__ = ["BatchPolicy", "Trigger"]
+__all__ = ["BatchPolicy", "Pace", "Trigger"]
 
 
 class Trigger(StrEnum):
@@ -39,3 +39,24 @@ class BatchPolicy(Struct, frozen=True):
             return Trigger.IDLE
         left: Final = self.window_ns - (now - oldest_ns)
         return Trigger.AGE if left <= 0 else left
+
+
+class Pace:
+    """How long to wait for more before the next batch: batches that follow each other begin ``linger_ns`` apart.
+
+    A batch costs its makers, the broker and every consumer the same whether it holds one frame or fifty, and where all
+    of them are busy what they save is time that frames would have waited. A lone batch is never held up.
+    """
+
+    __slots__ = ("_begun", "_linger_ns")
+
+    def __init__(self, linger_ns: int) -> None:
+        self._linger_ns = linger_ns
+        self._begun: int | None = None
+
+    def wait(self, begun: int, now: int) -> int:
+        """Nanoseconds from now; a batch began at ``begun``."""
+        before, self._begun = self._begun, begun
+        if before is None or begun - before >= 2 * self._linger_ns:
+            return 0
+        return max(0, begun + self._linger_ns - now)

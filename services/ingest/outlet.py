@@ -11,7 +11,6 @@ from services.ingest.packing import Packer
 from services.ingest.telemetry import StreamTelemetry
 from shared.batching import BatchPolicy, Trigger
 from shared.bus.base import Publisher
-from shared.bus.deadline import Deadline
 from shared.circuit import Circuit
 from shared.clock import Clock
 from shared.control import StreamInfo
@@ -39,10 +38,6 @@ _frame: Final[Callable[[tuple[int, int, bytes]], Frame]] = partial(tuple.__new__
 """Once per message off a socket: three times as fast as ``Frame`` itself, which is Python."""
 OPEN_CIRCUIT_PAUSE_NS: Final = 20_000_000
 IDLE_NS: Final = 1_000_000_000
-GRACE_S: Final = 1.0
-"""A publisher keeps its deadline itself; one that does not is cut off so much later."""
-GRACE_TURNS: Final = 1_000
-"""Of the loop, besides: where that was held up both deadlines are over at once; the publisher's is to come first."""
 
 
 class OutletSettings(Struct, frozen=True):
@@ -252,12 +247,11 @@ class Outlet:
             self.put_mark(Shed([ShedItem(None, None, "overflow", refused)]))
 
     async def _publish(self, body: bytes, entries: list[Entry]) -> None:
-        circuit, deadline_s = self._permits.circuit, self._settings.deadline_s
+        circuit = self._permits.circuit
         started = self._clock.monotonic()
         before = (circuit.state, circuit.failures)
         try:
-            async with Deadline(deadline_s + GRACE_S, turns=GRACE_TURNS):
-                await self._publisher.publish(RAW, self._key, body, deadline_s=deadline_s)
+            await self._publisher.publish(RAW, self._key, body, deadline_s=self._settings.deadline_s)
         except asyncio.CancelledError:
             circuit.abandoned()
             self._buffer.note_lost(entries, "shutdown")
@@ -265,7 +259,7 @@ class Outlet:
             raise
         except Exception as error:
             self._failed(error, entries, started)
-            if not isinstance(error, BrokerError | TimeoutError):
+            if not isinstance(error, BrokerError):
                 raise
         else:
             circuit.success()
@@ -276,8 +270,6 @@ class Outlet:
 
     def _failed(self, error: Exception, entries: list[Entry], started: int) -> None:
         now = self._clock.monotonic()
-        if isinstance(error, TimeoutError):
-            error = PublishFailed("timeout", "the publisher did not keep its deadline")
         if isinstance(error, PublishFailed) and error.reason == "refused":
             self._permits.circuit.abandoned()  # that body is no good; it tells nothing of the broker
         else:

@@ -4,13 +4,13 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
-from typing import Final, Protocol
+from typing import Protocol
 
 from services.normalizer.batch import Batch, Seed, Streams
 from services.normalizer.executing import Executor, Inline, Threaded
 from services.normalizer.holding import Owned
 from services.normalizer.telemetry import NormalizerTelemetry
-from shared.batching import Trigger
+from shared.batching import Pace, Trigger
 from shared.bus.base import Delivery, Publisher
 from shared.clock import Clock
 from shared.control import StreamInfo, encode_control
@@ -19,9 +19,6 @@ from shared.settings import Settings
 from shared.topology import CONTROL, FIREHOSE, MARKET, QUARANTINE, resync_key
 
 __all__ = ["Session", "Source"]
-
-CROWDED: Final = 64
-"""Frames of a batch after which the next one may wait for more: each message costs its consumers more than we save."""
 
 
 class Source(Protocol):
@@ -69,7 +66,7 @@ class Session:
     async def run(self) -> None:
         """Until :meth:`stop`; raises BrokerError when a connection is lost or a batch can't be published."""
         normalizer = self._settings.normalizer
-        linger_s = normalizer.linger_ms / 1e3
+        pace = Pace(int(normalizer.linger_ms * 1e6))
         stopping = asyncio.create_task(self._stop.wait(), name="session stop")
         receiving: asyncio.Task[list[Delivery]] | None = None
         try:
@@ -82,8 +79,10 @@ class Session:
                 self._land()
                 if room and receiving.done():
                     deliveries, receiving = receiving.result(), None
-                    if await self._batch(deliveries) >= CROWDED and linger_s:
-                        await asyncio.sleep(linger_s)
+                    begun = self._clock.monotonic()
+                    await self._batch(deliveries)
+                    if wait := pace.wait(begun, self._clock.monotonic()):
+                        await asyncio.sleep(wait / 1e9)
             await self._land_all()
         except BrokerError:
             # What is under way may still be confirmed, or fails at once with the connection.
@@ -114,8 +113,8 @@ class Session:
             await self._flight[0]
             self._land()
 
-    async def _batch(self, deliveries: Sequence[Delivery]) -> int:
-        """Normalize a batch and start to publish it; how many frames it had."""
+    async def _batch(self, deliveries: Sequence[Delivery]) -> None:
+        """Normalize a batch and start to publish it."""
         batch = Batch()
         started = self._clock.monotonic()
         spent = await self._normalize(deliveries, batch)
@@ -126,7 +125,6 @@ class Session:
         self._launched += 1
         work = self._finish(batch, deliveries, self._launched, before)
         self._flight.append(asyncio.create_task(work, name="publish batch"))
-        return sum(batch.counts.frames.values())
 
     async def _finish(
         self, batch: Batch, deliveries: Sequence[Delivery], number: int, before: asyncio.Task[None] | None
@@ -135,7 +133,8 @@ class Session:
         published = self._clock.monotonic()
         await self._publish(batch, number)
         if before is not None:
-            await asyncio.wait({before})
+            if not before.done():
+                await asyncio.wait({before})
             before.result()
         self._telemetry.published(batch, self._clock.monotonic() - published, self._clock.wall())
         self._note(batch)
@@ -162,8 +161,12 @@ class Session:
 
     async def _publish(self, batch: Batch, number: int) -> None:
         """Write everything of a batch at once, then wait for all confirms."""
-        parts = ((QUARANTINE, batch.quarantine), (MARKET, batch.market), (FIREHOSE, batch.firehose))
-        await asyncio.gather(*(self._insist(exchange, messages, number) for exchange, messages in parts if messages))
+        every = ((QUARANTINE, batch.quarantine), (MARKET, batch.market), (FIREHOSE, batch.firehose))
+        parts = [(exchange, messages) for exchange, messages in every if messages]
+        if len(parts) == 1:
+            await self._insist(*parts[0], number)
+        else:
+            await asyncio.gather(*(self._insist(exchange, messages, number) for exchange, messages in parts))
         for request in batch.resyncs:
             deadline = self._settings.broker.publish_deadline_s
             try:

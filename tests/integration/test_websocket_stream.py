@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import hashlib
+import random
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
@@ -65,6 +66,52 @@ async def test_a_message_in_too_many_fragments_ends_the_connection() -> None:
         why = await ended(socket)
     assert why.code == 1006
     assert "fragments" in why.reason
+
+
+def frame(first: int, payload: bytes) -> bytes:
+    """RFC 6455 section 5.2, unmasked."""
+    size = len(payload)
+    if size < 126:
+        return bytes((first, size)) + payload
+    return bytes((first, 126)) + size.to_bytes(2, "big") + payload if size < 65_536 else long_frame(first, payload)
+
+
+def long_frame(first: int, payload: bytes) -> bytes:
+    return bytes((first, 127)) + len(payload).to_bytes(8, "big") + payload
+
+
+@pytest.mark.parametrize("seed", range(6))
+async def test_messages_are_whole_and_in_order_however_they_are_cut(seed: int) -> None:
+    chance = random.Random(seed)
+    expected: list[tuple[bytes, bool]] = []
+    wire = b""
+    for _ in range(300):
+        payload = chance.randbytes(chance.choice((0, 1, 125, 126, 127, 300, 4_000, READ_BYTES, READ_BYTES + 1, 70_000)))
+        binary = chance.random() < 0.3
+        opcode = 2 if binary else 1
+        match chance.choice(("whole", "whole", "whole", "ping", "fragments", "long")):
+            case "whole":
+                wire += frame(0x80 | opcode, payload)
+            case "long":
+                wire += long_frame(0x80 | opcode, payload)
+            case "fragments":
+                half = len(payload) // 2
+                wire += frame(opcode, payload[:half]) + frame(0x8A, b"between") + frame(0x80, payload[half:])
+            case "ping":
+                wire += frame(0x89, payload[:125])
+                continue
+        expected.append((payload, binary))
+
+    async def script(one: Conversation) -> None:
+        at = 0
+        while at < len(wire):
+            behind = at + chance.choice((1, 2, 3, 50, 5_000, 200_000))
+            one.raw(wire[at:behind])
+            await asyncio.sleep(0)
+            at = behind
+        await one.until_gone()
+
+    assert await received(script, len(expected)) == expected
 
 
 @asynccontextmanager

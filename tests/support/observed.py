@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 from services.cli.local_rabbit import RabbitNode, free_ports
 from shared.exchanges import EXCHANGES
-from tests.support.processes import Stage, post_json
+from tests.support.eventually import eventually_sync
+from tests.support.processes import Stage, counter, post_json
 from tests.support.prometheus import PrometheusServer, Target
 
 if TYPE_CHECKING:
@@ -164,8 +165,9 @@ def play(plane: ObservedPlane, seconds: float) -> list[Event]:
         (24, "a venue disconnects", lambda: _disconnect(plane)),
         (26, "a normalizer more", plane.another_normalizer),
         (30, "normalizers frozen", lambda: plane.freeze_normalizers(8.0)),
+        (44, "burst into an alarm", lambda: plane.burst(20.0, 10 * scale)),
         (44, "broker alarm", lambda: node.memory_alarm(on=True)),
-        (47, "alarm over", lambda: node.memory_alarm(on=False)),
+        (47, "alarm over", lambda: _alarm_over(plane)),
         (50, "a normalizer less", plane.dismiss_normalizer),
         (53, "broker killed", lambda: _restart(node)),
     ]
@@ -182,6 +184,22 @@ def play(plane: ObservedPlane, seconds: float) -> list[Event]:
 def _restart(node: RabbitNode) -> None:
     node.kill()
     node.start()
+
+
+def _alarm_over(plane: ObservedPlane) -> None:
+    """The alarm ends when it has done what it was raised for, however fast the machine."""
+
+    def buffers_overflowed() -> bool:
+        texts = [one.metrics() for one in plane.ingests.values()]
+        return all(
+            any(counter(text, f"tidegate_frames_{kind}_total") for text in texts)
+            for kind in ("conflated", "shed")
+        )
+
+    try:
+        eventually_sync(buffers_overflowed, "ingest gives up frames while the broker takes none", within=30.0)
+    finally:
+        plane.node.memory_alarm(on=False)
 
 
 def _gaps(plane: ObservedPlane) -> None:

@@ -10,19 +10,22 @@ from typing import TYPE_CHECKING, Final
 
 from aiormq.exceptions import ChannelLockedResource
 
-from shared.bus.base import StreamBusy
+from shared.bus.base import Delivery, StreamBusy
 from shared.bus.rabbit.acks import Outstanding
+from shared.bus.rabbit.deliveries import Deliveries, untaken
 from shared.bus.rabbit.detached import detached, in_background
 from shared.bus.rabbit.errors import answered
+from shared.bus.rabbit.lane import Lane
 from shared.bus.rabbit.link import Link, close_channel, in_time
 from shared.bus.rabbit.topology import Topology
+from shared.bus.rabbit.wire import acknowledgement
 from shared.control import StreamInfo
 from shared.errors import BrokerUnavailable
 from shared.topology import QueueLimits, lock_queue, raw_queue
 
 if TYPE_CHECKING:
     import aiormq
-    from aiormq.abc import AbstractConnection, DeliveredMessage
+    from aiormq.abc import AbstractConnection
 
 __all__ = ["Claim", "Claims", "Locks"]
 
@@ -31,18 +34,19 @@ SETTLE_S: Final = 0.1
 FREE_S: Final = 2.0
 """What the broker may take to free a lock before its connection is ended."""
 
-OnMessage = Callable[["Claim", "DeliveredMessage"], None]
+OnDelivery = Callable[["Claim", Delivery], None]
 Locks = dict[str, "AbstractConnection"]
 
 
 class Claim:
     """An owned stream: its channel, and what of it is not acknowledged."""
 
-    def __init__(self, stream: str, queue: str, lock: str, channel: "aiormq.Channel") -> None:
+    def __init__(self, stream: str, queue: str, lock: str, channel: "aiormq.Channel", lane: Lane) -> None:
         self.stream = stream
         self.queue = queue
         self.lock = lock
         self.channel = channel
+        self.lane = lane
         self.outstanding = Outstanding()
         self.locked = False
         self.tag = ""
@@ -51,13 +55,14 @@ class Claim:
         """How many of the newest deliveries are not handed out any more."""
         self._settled = asyncio.Event()
 
-    async def ack(self, tags: Sequence[int]) -> None:
-        """Acknowledge these; exceptions are the library's."""
+    def acknowledgements(self, tags: Sequence[int]) -> bytes:
+        """The frames that acknowledge these; what was handed out is settled with them."""
+        number = self.channel.number
         acks = self.outstanding.settle(tags)
-        for ack in acks[:-1]:
-            await self.channel.basic_ack(ack.tag, multiple=ack.multiple, wait=False)
-        if acks:
-            await self.channel.basic_ack(acks[-1].tag, multiple=acks[-1].multiple, wait=True)
+        return b"".join(acknowledgement(number, ack.tag, multiple=ack.multiple) for ack in acks)
+
+    def acknowledged(self) -> None:
+        """They were written."""
         if self.released and len(self.outstanding) <= self.withheld:
             self._settled.set()
 
@@ -102,7 +107,7 @@ class Claims:
         self._member = member
         self._locks = locks
 
-    async def take(self, stream: StreamInfo, on_message: OnMessage) -> Claim:
+    async def take(self, stream: StreamInfo, on_delivery: OnDelivery) -> Claim:
         """Own a stream; raises StreamBusy, BrokerUnavailable or TopologyMismatch, and then nothing is held."""
         queue, lock = raw_queue(stream, self._limits).name, lock_queue(stream)
         connection = self._link.standing()
@@ -113,8 +118,9 @@ class Claims:
         try:
             async with answered(f"claim {queue}", DEADLINE_S):
                 _nobody_consumes(queue, await self._topology.declare(stream))
-                claim = Claim(stream.stream, queue, lock, await self._link.channel(confirms=False))
-                await self._consume(claim, on_message)
+                channel = await self._link.channel(confirms=False)
+                claim = Claim(stream.stream, queue, lock, channel, self._link.lane(channel))
+                await self._consume(claim, on_delivery)
         except BaseException:
             if claim is None:
                 self._forget(lock, connection)
@@ -131,12 +137,11 @@ class Claims:
         """Give up claims as they are, in bounded time: what is not acknowledged goes back, then the locks are free."""
         await asyncio.gather(*(self._undo(claim) for claim in claims))
 
-    async def _consume(self, claim: Claim, on_message: OnMessage) -> None:
+    async def _consume(self, claim: Claim, on_delivery: OnDelivery) -> None:
         channel = claim.channel
 
-        async def deliver(message: "DeliveredMessage") -> None:
-            # Runs as a task of its own per delivery, in order; that holds only as long as nothing is awaited here.
-            on_message(claim, message)
+        def arrived(delivery: Delivery) -> None:
+            on_delivery(claim, delivery)
 
         await detached(channel.basic_qos(prefetch_count=self._prefetch))
         claim.locked = True  # or maybe so, while nobody has answered
@@ -146,8 +151,9 @@ class Claims:
             claim.locked = False
             raise
         await asyncio.sleep(SETTLE_S)
+        claim.lane.attach(channel, Deliveries(arrived, claim.stream))
         consumed = await detached(
-            channel.basic_consume(claim.queue, deliver, exclusive=True, consumer_tag=self._member or None)
+            channel.basic_consume(claim.queue, untaken, exclusive=True, consumer_tag=self._member or None)
         )
         claim.tag = consumed.consumer_tag or ""
 

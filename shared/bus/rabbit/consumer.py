@@ -3,12 +3,11 @@
 import asyncio
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from weakref import WeakValueDictionary
 
 from shared.bus.base import Delivery
 from shared.bus.rabbit.claims import Claim, Claims
-from shared.bus.rabbit.deliveries import delivery_of
 from shared.bus.rabbit.detached import detached
 from shared.bus.rabbit.errors import answered, translate_errors
 from shared.bus.rabbit.link import Link, close_channel
@@ -16,9 +15,6 @@ from shared.bus.rabbit.members import Membership
 from shared.bus.wakeup import Wakeup
 from shared.control import StreamInfo
 from shared.errors import BrokerError, BrokerUnavailable
-
-if TYPE_CHECKING:
-    from aiormq.abc import DeliveredMessage
 
 __all__ = ["RabbitRawConsumer"]
 
@@ -73,7 +69,7 @@ class RabbitRawConsumer:
             if stream.stream in self._owned:
                 return
             await self._membership.join()
-            claim = await self._claims.take(stream, self._on_message)
+            claim = await self._claims.take(stream, self._on_delivery)
             if self._wakeup.closed is not None:
                 await self._claims.abandon([claim])
                 self._wakeup.check()
@@ -113,14 +109,19 @@ class RabbitRawConsumer:
         tags: dict[str, list[int]] = {}
         for delivery in deliveries:
             tags.setdefault(delivery.key, []).append(delivery.tag)
-        try:
-            async with asyncio.timeout(DEADLINE_S):
-                for name, settled in tags.items():
-                    if (claim := self._owned.get(name)) is not None:
-                        with translate_errors(f"acknowledge {name}"):
-                            await claim.ack(settled)
-        except TimeoutError as error:
-            raise BrokerUnavailable(f"acknowledge: the socket took nothing for {DEADLINE_S:g} s") from error
+        claims = [(claim, settled) for name, settled in tags.items() if (claim := self._owned.get(name)) is not None]
+        if not claims:
+            return
+        if any(claim.channel.is_closed for claim, _ in claims):  # a frame on such a channel ends the connection
+            raise BrokerUnavailable("acknowledge: a channel was closed")
+        lane = claims[0][0].lane
+        with translate_errors("acknowledge"):
+            lane.write(b"".join(claim.acknowledgements(settled) for claim, settled in claims))
+        if lane.congested:
+            async with answered("acknowledge", DEADLINE_S):
+                await lane.drain()
+        for claim, _ in claims:
+            claim.acknowledged()
 
     async def close(self) -> None:
         """See ``RawConsumer.close``."""
@@ -140,11 +141,10 @@ class RabbitRawConsumer:
         claim.channel.on_consumer_cancel_callbacks.add(lambda _: gone("RabbitMQ cancelled the consumer of"))
         claim.channel.closing.add_done_callback(lambda _: gone("the channel was closed that consumed"))
 
-    def _on_message(self, claim: Claim, message: "DeliveredMessage") -> None:
+    def _on_delivery(self, claim: Claim, delivery: Delivery) -> None:
         if self._wakeup.closed is not None:
             return
         self._own(claim)
-        delivery = delivery_of(message, claim.stream)
         claim.outstanding.add(delivery.tag)
         if claim.released:
             claim.withheld += 1

@@ -13,11 +13,11 @@ from faststream.rabbit import RabbitBroker
 from shared.bus.rabbit.blocked import BlockedReasons
 from shared.bus.rabbit.detached import detached, in_background
 from shared.bus.rabbit.errors import translate_errors
+from shared.bus.rabbit.lane import Lane, LaneConnection
 from shared.errors import BrokerUnavailable
 
 if TYPE_CHECKING:
     import aiormq
-    from aio_pika import RobustConnection
     from aio_pika.abc import AbstractChannel
     from aiormq.abc import AbstractConnection
 
@@ -35,6 +35,10 @@ class LinkBroker(RabbitBroker):
     The application would connect it before the service decided what to do when there is no broker, and close it
     before the service has drained.
     """
+
+    def __init__(self, url: str, **options: Any) -> None:  # noqa: ANN401 - FastStream's own
+        super().__init__(url, **options)
+        self._connection_kwargs["connection_class"] = LaneConnection
 
     async def start(self) -> None:
         """Nothing: see above."""
@@ -72,13 +76,14 @@ class Link:
             logger=None,
             specification_url=self.where,
         )
-        self._connection: RobustConnection | None = None
+        self._connection: LaneConnection | None = None
         self._reasons = BlockedReasons()
 
     async def open(self, on_reconnected: Callable[[], None]) -> None:
         """Connect; raises BrokerUnavailable. ``on_reconnected`` is called whenever the connection came back."""
         with translate_errors(f"connect to {self.where}"):
-            self._connection = await detached(self.broker.connect(), lambda _: in_time(self.broker.end()))
+            connection = await detached(self.broker.connect(), lambda _: in_time(self.broker.end()))
+            self._connection = cast("LaneConnection", connection)
         self._connection.reconnect_callbacks.add(lambda _: on_reconnected())
         self._reasons.attach()
 
@@ -153,6 +158,13 @@ class Link:
         with translate_errors(f"open a channel to {self.where}"):
             channel = Channel(connection, publisher_confirms=True, on_return_raises=True)
             return await detached(_initialized(channel), close_channel)
+
+    def lane(self, channel: "aiormq.Channel") -> Lane:
+        """The short way of a channel's connection; raises BrokerUnavailable when that is gone."""
+        with translate_errors(f"publish to {self.where}"):
+            if self._connection is None:
+                raise ConnectionResetError("the connection was closed")
+            return self._connection.lane(channel)
 
     def standing(self) -> "AbstractConnection":
         """The connection that stands now; raises BrokerUnavailable when there is none."""

@@ -43,11 +43,16 @@ class PlainPublisher(RabbitPublisher):
         outgoing = [(key, self._message(exchange, key, body)) for key, body in messages]
         sending: list[asyncio.Task[BrokerError | None]] = []
         try:
-            async with self._turn():
-                to = await (await self._open()).get_exchange(exchange, ensure=False)
-                for key, message in outgoing:
-                    await self._permits.acquire()
-                    sending.append(self._start(to, key, message))
+            try:
+                async with self._lock:
+                    await self._ready()
+                    to = await (await self._open()).get_exchange(exchange, ensure=False)
+                    for key, message in outgoing:
+                        await self._permits.acquire()
+                        sending.append(self._start(to, key, message))
+            except BaseException as error:
+                self._unwritten(error)
+                raise
             with translate_errors(f"publish to {exchange}"):
                 failures = [failure for one in sending if (failure := await one) is not None]
         except asyncio.CancelledError:

@@ -1,7 +1,6 @@
-"""The lean publisher: its own marshalling, a write per batch."""
+"""The lean publisher: its own marshalling, a write per batch, confirms by the short way."""
 
 from collections.abc import Sequence
-from itertools import count
 
 from shared.bus.base import MANDATORY, RawConsumer
 from shared.bus.rabbit.confirms import ConfirmedChannel
@@ -15,21 +14,26 @@ __all__ = ["LeanPublisher"]
 
 
 class LeanPublisher(RabbitPublisher):
-    """Marshals a batch itself and writes it as a whole; what a confirm means is aiormq's."""
+    """Marshals a batch itself, writes it as a whole and counts its confirms."""
 
     def __init__(self, link: Link, topology: Topology, limit: BodyLimit, session: RawConsumer | None) -> None:
         super().__init__(link, topology, limit, session)
         self._channel: ConfirmedChannel | None = None
         self._app_id = self._sender.encode()
-        self._ids = count()
 
     async def _send(self, exchange: str, messages: Sequence[tuple[str, bytes]]) -> None:
         outgoing = [self._outgoing(exchange, key, body) for key, body in messages]
-        async with self._turn():
-            channel = await self._open()
-            with translate_errors(f"publish to {exchange}"):
-                confirmations = await channel.write(outgoing, self._check)
-        with translate_errors(f"publish to {exchange}"):
+        doing = f"publish to {exchange}"
+        try:
+            async with self._lock:
+                await self._ready()
+                channel = await self._open()
+                with translate_errors(doing):
+                    confirmations = await channel.write(outgoing, self._check)
+        except BaseException as error:
+            self._unwritten(error)
+            raise
+        with translate_errors(doing):
             await channel.confirmed(confirmations)
 
     async def _open(self) -> ConfirmedChannel:
@@ -37,9 +41,10 @@ class LeanPublisher(RabbitPublisher):
             self._reopen()
             self._channel = None
         if self._channel is None:
-            self._channel = ConfirmedChannel(await self._link.channel(confirms=True), self._app_id)
+            channel = await self._link.channel(confirms=True)
+            self._channel = ConfirmedChannel(channel, self._link.lane(channel), self._app_id)
         return self._channel
 
     def _outgoing(self, exchange: str, key: str, body: bytes) -> Outgoing:
         encoded = self._limit.check(exchange, key, body)
-        return Outgoing(exchange, encoded, body, str(next(self._ids)) if exchange in MANDATORY else None)
+        return Outgoing(exchange, encoded, body, exchange in MANDATORY)

@@ -3,8 +3,7 @@
 import asyncio
 import re
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 
 from shared.bus.base import RawConsumer, checked_key
 from shared.bus.deadline import Deadline
@@ -91,22 +90,15 @@ class RabbitPublisher(ABC):
     async def _send(self, exchange: str, messages: Sequence[tuple[str, bytes]]) -> None:
         """Check, write in order, wait for every confirm; raises the first failure as a BrokerError."""
 
-    @asynccontextmanager
-    async def _turn(self) -> AsyncIterator[None]:
-        """To write: one after the other, in the order of the calls.
+    async def _ready(self) -> None:
+        """In front of writing, under the lock: raises what must keep it from that."""
+        self._check()
+        await self._topology.ensure()
 
-        Who ends before all of it was written, waiting or writing, ends a session's publisher: what comes behind must
-        not go out without it.
-        """
-        try:
-            async with self._lock:
-                self._check()
-                await self._topology.ensure()
-                yield
-        except BaseException as error:
-            if self._session is not None:
-                self._end(f"a batch was not written: {type(error).__name__} {error}".rstrip())
-            raise
+    def _unwritten(self, error: BaseException) -> None:
+        """Not all of a batch was written, for whatever reason; what comes behind it in a session must not go out."""
+        if self._session is not None:
+            self._end(f"a batch was not written: {type(error).__name__} {error}".rstrip())
 
     def _check(self) -> None:
         """Raises BrokerUnavailable where a session must not write."""

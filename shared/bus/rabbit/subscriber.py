@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
 from shared.bus.base import Delivery
-from shared.bus.rabbit.deliveries import delivery_of
+from shared.bus.rabbit.deliveries import Deliveries, untaken
 from shared.bus.rabbit.detached import detached
 from shared.bus.rabbit.errors import EntityMissing, translate_errors
 from shared.bus.rabbit.link import Link, close_channel
@@ -17,7 +17,7 @@ from shared.errors import BrokerError, BrokerUnavailable
 
 if TYPE_CHECKING:
     import aiormq
-    from aiormq.abc import ArgumentsType, DeliveredMessage
+    from aiormq.abc import ArgumentsType
 
 __all__ = ["RabbitSubscriber"]
 
@@ -121,13 +121,14 @@ class RabbitSubscriber:
         await channel.queue_declare(queue, exclusive=True, auto_delete=True, arguments=bounds)
         for pattern in self._patterns:
             await channel.queue_bind(queue, self._exchange, routing_key=pattern)
-        await channel.basic_consume(queue, self._on_message, no_ack=True)
+        self._link.lane(channel).attach(channel, Deliveries(self._on_delivery))
+        await channel.basic_consume(queue, untaken, no_ack=True)
 
-    async def _on_message(self, message: "DeliveredMessage") -> None:
+    def _on_delivery(self, delivery: Delivery) -> None:
         if self._wakeup.closed is not None:
             return
-        self._ready.append(delivery_of(message))
-        self._bytes += len(message.body)
+        self._ready.append(delivery)
+        self._bytes += len(delivery.body)
         while len(self._ready) > self._limit or self._bytes > MAX_BYTES:
             self._bytes -= len(self._ready.popleft().body)
             self._dropped += 1

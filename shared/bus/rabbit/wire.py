@@ -1,4 +1,4 @@
-"""The frames of a publish as bytes (AMQP 0-9-1 sections 2.3.5 and 4.2).
+"""The frames of a publish, and of an acknowledgement, as bytes (AMQP 0-9-1 sections 2.3.5 and 4.2).
 
 Written for this one thing, and so several times cheaper than pamqp's general encoder.
 """
@@ -9,11 +9,12 @@ from typing import Final, NamedTuple
 
 from shared.topology import ACCOUNT, CONTROL, FIREHOSE, MARKET, QUARANTINE, RAW
 
-__all__ = ["CONTENT_TYPES", "Outgoing", "is_persistent", "marshal"]
+__all__ = ["CONTENT_TYPES", "Outgoing", "acknowledgement", "is_persistent", "marshal"]
 
 _FRAME: Final = Struct(">BHI")
 _METHOD: Final = Struct(">BHIHHH")  # frame header; class 60, method 40, reserved
 _HEADER: Final = Struct(">BHIHHQH")  # frame header; class 60, weight, body size, property flags
+_ACK: Final = Struct(">BHIHHQBB")  # frame header; class 60, method 80, delivery tag, multiple; end
 _END: Final = b"\xce"
 _CONTENT_TYPE: Final = 1 << 15
 _DELIVERY_MODE: Final = 1 << 12
@@ -33,12 +34,12 @@ CONTENT_TYPES: Final = {
 
 
 class Outgoing(NamedTuple):
-    """A message to publish; ``message_id`` only where it may be returned: by it the library finds whose it was."""
+    """A message to publish; ``mandatory``: that nobody is bound for is a failure, and it is returned."""
 
     exchange: str
     key: bytes
     body: bytes
-    message_id: str | None
+    mandatory: bool
 
 
 def is_persistent(exchange: str, key: bytes) -> bool:
@@ -46,14 +47,18 @@ def is_persistent(exchange: str, key: bytes) -> bool:
     return exchange in {ACCOUNT, QUARANTINE} or (exchange == RAW and key.startswith(b"account."))
 
 
-def marshal(message: Outgoing, channel: int, frame_max: int, app_id: bytes = b"") -> bytes:
-    """Method, header and body frames; the body is cut, since one frame over ``frame_max`` ends the connection."""
-    exchange, key, body, message_id = message
+def marshal(message: Outgoing, channel: int, frame_max: int, app_id: bytes = b"", number: int = 0) -> bytes:
+    """Method, header and body frames; the body is cut, since one frame over ``frame_max`` ends the connection.
+
+    What is mandatory has ``number``, its place among all that was published on the channel, as its message id: a
+    message that is returned tells no other.
+    """
+    exchange, key, body, mandatory = message
     name = exchange.encode()
-    arguments = b"%c%b%c%b%c" % (len(name), name, len(key), key, 1 if message_id is not None else 0)
+    arguments = b"%c%b%c%b%c" % (len(name), name, len(key), key, mandatory)
     flags, properties = _properties(exchange, is_persistent(exchange, key), app_id)
-    if message_id is not None:
-        flags, properties = _with_message_id(flags, properties, app_id, message_id.encode())
+    if mandatory:
+        flags, properties = _with_message_id(flags, properties, app_id, b"%d" % number)
     parts = [
         _METHOD.pack(1, channel, 6 + len(arguments), 60, 40, 0),
         arguments,
@@ -67,6 +72,11 @@ def marshal(message: Outgoing, channel: int, frame_max: int, app_id: bytes = b""
         part = body[start : start + room]
         parts += (_FRAME.pack(3, channel, len(part)), part, _END)
     return b"".join(parts)
+
+
+def acknowledgement(channel: int, tag: int, *, multiple: bool) -> bytes:
+    """``basic.ack`` of a delivery, or of everything up to it."""
+    return _ACK.pack(1, channel, 13, 60, 80, tag, multiple, _END[0])
 
 
 @lru_cache(maxsize=256)

@@ -3,7 +3,7 @@
 import pytest
 
 from shared.backoff import Backoff
-from shared.batching import BatchPolicy, Trigger
+from shared.batching import BatchPolicy, Pace, Trigger
 from shared.clock import SystemClock
 
 POLICY = BatchPolicy(frames=10, bytes=1_000, window_ns=500)
@@ -61,3 +61,18 @@ def test_system_clock() -> None:
     assert clock.wall() > 1_700_000_000 * 10**9
     first = clock.monotonic()
     assert clock.monotonic() >= first
+
+
+def test_a_lone_batch_is_not_held_up_and_those_that_follow_each_other_are() -> None:
+    pace = Pace(2_000)
+    assert pace.wait(10_000, 10_100) == 0
+    assert pace.wait(14_000, 14_100) == 0  # twice the time later
+    assert pace.wait(17_999, 18_099) == 1_900
+    assert pace.wait(19_999, 20_299) == 1_700
+    assert pace.wait(22_000, 24_500) == 0  # it took longer by itself
+    assert pace.wait(30_000, 30_100) == 0
+
+
+def test_no_time_to_linger_means_never_to_wait() -> None:
+    pace = Pace(0)
+    assert [pace.wait(begun, begun) for begun in (5, 5, 6)] == [0, 0, 0]
