@@ -13,6 +13,7 @@ from shared.control import Announcement, ResyncRequest
 from shared.credentials import AccountTarget, account_target, credentials
 from shared.settings import Settings
 from shared.telemetry.bundle import Telemetry
+from shared.telemetry.redact import hide_in_crashes
 from shared.topology import CONTROL, RAW, announcement_key, resync_key
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ def run_account(exchange: str, account: str, settings: Settings, telemetry: Tele
     keys = credentials(settings, exchange, account)
     for secret in (keys.key, keys.secret):
         telemetry.redactor.add(secret)
+    hide_in_crashes(telemetry.redactor)
     logging.getLogger("websockets").setLevel(logging.WARNING)  # at DEBUG it shows URLs and what is sent: listen keys
     asyncio.run(_ingest(target, keys, settings, telemetry))
     return 0

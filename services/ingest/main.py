@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import random
 from collections.abc import Coroutine, Sequence
 from contextlib import AsyncExitStack
 from typing import Any, Final
@@ -15,12 +16,13 @@ from services.ingest.outlet import Outlet, OutletSettings, Permits
 from services.ingest.stream import StreamHolder
 from services.ingest.telemetry import IngestTelemetry
 from services.ingest.venue import Venue
+from shared.backoff import Backoff
 from shared.batching import BatchPolicy
 from shared.bus.base import Bus, Publisher
 from shared.circuit import Circuit
 from shared.clock import Clock
 from shared.control import StreamInfo
-from shared.errors import BrokerError, SettingsError
+from shared.errors import BrokerError, BrokerUnavailable, SettingsError
 from shared.exchanges import adapter
 from shared.exchanges.base import Adapter, StreamPlan
 from shared.settings import IngestSettings, Settings, Target
@@ -72,7 +74,7 @@ class Ingest:
         """Hold every stream until ``stop``, then let the buffers out.
 
         A product starts when its instrument list is there, whatever becomes of the others. Raises SettingsError when
-        no wanted symbol of a product is listed, BrokerError when the bus can't be set up.
+        no wanted symbol of a product is listed, TopologyMismatch where the broker has another queue of a stream's name.
         """
         tasks, interval_s = self._tasks, self._settings.ingest.announce_interval_s
         async with AsyncExitStack() as stack:
@@ -148,7 +150,7 @@ class Ingest:
 
     async def _start(self, venue: Venue, plan: StreamPlan, publisher: Publisher) -> StreamHolder:
         info = _info(plan)
-        await self._bus.declare(info)
+        await self._declare(info)
         stream = self._telemetry.stream(plan.name)
         outlet = Outlet(info, publisher, self._permits, _outlet_settings(self._settings), self._clock, stream)
         holder = StreamHolder(venue, plan, outlet, self._settings.ingest, self._clock, stream)
@@ -157,6 +159,17 @@ class Ingest:
         self.streams[plan.name] = holder
         self._feed(holder.hold(), "stream")
         return holder
+
+    async def _declare(self, info: StreamInfo) -> None:
+        """Declare a stream's queue; a broker that went away since the start comes back."""
+        backoff = Backoff(0.5, 5.0)
+        while True:
+            try:
+                return await self._bus.declare(info)
+            except BrokerUnavailable as error:
+                pause_s = backoff.next(random.random())
+                self._telemetry.telemetry.events.broker_unready(str(error), pause_s)
+                await asyncio.sleep(pause_s)
 
     async def _keep_fresh(self, product: str, listing: Listing, holders: Sequence[StreamHolder]) -> None:
         """What is listed later must become known sometime, also where nobody asks."""

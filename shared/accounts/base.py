@@ -159,8 +159,9 @@ class Step(NamedTuple):
 class Dialogue(Protocol):
     """One connection's life, sans I/O. A new object for each connection.
 
-    Order: ``before`` → (its call, if any, is sent, the reply goes to ``replied``) → ``url`` → the socket opens →
-    ``opened`` → ``received`` for every message, ``due`` at least every second, ``replied`` for every call asked for.
+    Order: ``before`` → (its call, if any, is sent, the reply goes to ``replied``, which may ask for another one) →
+    ``url`` → the socket opens → ``opened`` → ``received`` for every message, ``due`` at least every second, ``replied``
+    for every call asked for → ``after``.
     """
 
     def before(self) -> Call | None:
@@ -191,6 +192,10 @@ class Dialogue(Protocol):
 
     def replied(self, call: Call, reply: RestReply) -> Step:
         """The reply to a call of this dialogue: CONTROL, REFUSED (bad key) or BROKEN (recreate the key)."""
+        ...
+
+    def after(self) -> Call | None:
+        """What is to be told over REST when the connection has ended (a listen key is not wanted any more)."""
         ...
 
 

@@ -5,6 +5,9 @@ balances and positions are those that were pushed last. What a reconciliation fo
 their executions. Nothing is guessed: an order that is open and that the venue does not know any more stays open, and
 the account stale, until a reconciliation finds its end.
 
+Venues list orders that ended long ago, too. One that ended before what a reconciliation is about, and that is not known
+to be open, is no news: it was told, and what was told is not remembered for ever; or nobody had the account here then.
+
 The state holds what is open. Of the rest (executions told, orders that ended) it asks for what a frame needs
 (:meth:`AccountState.needs`), so that it need not hold weeks of it. A frame that is taken twice from the same state
 gives the same messages.
@@ -108,8 +111,9 @@ class AccountState:
         until_ns = reconciliation.until_ms * MILLISECOND
         for fill in sorted(found.fills, key=_execution):
             self._fill(fill, recalled, told)
+        since_ns = reconciliation.since_ms * MILLISECOND
         for order in sorted(found.orders, key=orders.ordering):
-            self._order(order, recalled, told)
+            self._order(order, recalled, told, since_ns)
         self._holdings(found, recalled, told, until_ns)
         if found.rejections:  # what could not be read may be what is not there
             problem, vanished = found.rejections[0].code, self.standing.vanished
@@ -170,11 +174,14 @@ class AccountState:
         self.changes.seen[key] = min(at, message.ts_received + DAY_NS)  # what is old is measured against the newest
         return True
 
-    def _order(self, order: Order, recalled: Recalled, told: Told) -> None:
+    def _order(self, order: Order, recalled: Recalled, told: Told, since_ns: int = 0) -> None:
         key = _order_key(order)
         known = self.orders.get(key) or self.changes.orders.get(key) or recalled.orders.get(key)
         before = None if known is None else known.order
-        verdict = Verdict.NEWER if before is None else orders.judge(before, order)
+        if before is None:
+            verdict = Verdict.STALE if orders.ended_before(order, since_ns) else Verdict.NEWER
+        else:
+            verdict = orders.judge(before, order)
         if verdict is Verdict.STALE:
             told.stale += 1
             return

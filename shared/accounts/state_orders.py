@@ -10,10 +10,10 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from shared.accounts.messages import Order
+from shared.accounts.messages import OPEN_STATUSES, Order
 from shared.numbers import plain
 
-__all__ = ["Verdict", "joined", "judge", "latest", "ordering", "when"]
+__all__ = ["Verdict", "ended_before", "joined", "judge", "latest", "ordering", "when"]
 
 
 class Verdict(IntEnum):
@@ -23,6 +23,9 @@ class Verdict(IntEnum):
     SAME = 1  # says nothing new
     STALE = 2  # older than what is known
 
+
+UNTIMED_NS: Final = 5 * 86_400 * 1_000_000_000
+"""How long an order may have been open of which no list says when it ended."""
 
 _EXACT: Final = Context(prec=200)
 _ENDED: Final = 4
@@ -71,6 +74,15 @@ def latest(known: Order, told: Order) -> Order:
     if (told.ts_updated or 0) >= (known.ts_updated or 0):
         return told
     return replace(told, ts_updated=known.ts_updated)
+
+
+def ended_before(order: Order, since_ns: int) -> bool:
+    """Whether it ended before that time (the venue's), as far as its telling says."""
+    if order.status in OPEN_STATUSES:
+        return False
+    if order.ts_updated is not None:
+        return order.ts_updated < since_ns
+    return order.ts_created is not None and order.ts_created + UNTIMED_NS < since_ns
 
 
 def when(order: Order) -> int:

@@ -39,7 +39,10 @@ from shared.accounts.base import (
     StepKind,
 )
 from shared.accounts.messages import OPEN_STATUSES, AccountMessage, Balance, Fill, Order, Position
-from shared.envelope import RestReply
+from shared.accounts.state import MILLISECOND
+from shared.accounts.state_records import Header, Snapshot
+from shared.accounts.state_stream import AccountStream
+from shared.envelope import Frame, FrameKind, Reconciliation, RestReply, encode_reconciliation
 from shared.errors import PARSE_CODES, ParseError
 from shared.instruments import Instrument, InstrumentTable
 from tests.contract.account_samples import (
@@ -455,6 +458,31 @@ class AccountConformance:
         parser = self.adapter.parser(plan, {product: InstrumentTable() for product in plan.products})
         with pytest.raises(ParseError):
             parser.caught_up(origin_of(plan), [RestReply("https://venue.test/nothing", 200, b"{}")])
+
+    def test_an_order_that_ended_before_is_no_news(self, stream: str) -> None:
+        """Lists reach back further than what is asked for."""
+        ended = 0
+        for sample in self.samples:
+            if sample.stream != stream or sample.url is None:
+                continue
+            for order in self.read(sample).orders:
+                if order.status not in OPEN_STATUSES:
+                    ended += 1
+                    assert order.ts_updated is not None
+                    at_ms = order.ts_updated // MILLISECOND
+                    assert order.order_id in self.told_of(sample, at_ms)
+                    assert order.order_id not in self.told_of(sample, at_ms + 1)
+        assert ended, f"no sample of {stream} has an order that ended"
+
+    def told_of(self, sample: AccountSample, since_ms: int) -> set[str]:
+        """The orders that a consumer hears of who knows nothing yet, when all since then is asked for."""
+        plan = self.plans()[sample.stream]
+        listed = [instrument for product in plan.products for instrument in self.listed.get(product, ())]
+        stream = AccountStream(self.adapter, plan, Snapshot(Header(), {}, {}, {}, listed))
+        reply = RestReply(sample.url or "", 200, sample.data)
+        data = encode_reconciliation(Reconciliation(since_ms, NOW, [reply]))
+        reading = stream.read(1, 0, Frame(FrameKind.CATCH_UP, origin_of(plan).ts_received, data), 0)
+        return {one.order_id for one in stream.apply(reading).messages if isinstance(one, Order)}
 
     # --- instruments ---
 

@@ -18,8 +18,8 @@ __all__ = ["STREAM", "BusConformance", "bodies", "drain", "envelopes", "next_of"
 STREAM = StreamInfo("bybit", "linear", "market", "bybit.linear.0")
 OTHER = StreamInfo("mexc", "spot", "market", "mexc.spot.0")
 ACCOUNT = StreamInfo("bybit", "linear", "account", "bybit.main")
-PATIENCE = 20.0
-DEADLINE = 10.0
+PATIENCE = 60.0
+DEADLINE = 30.0
 
 
 class OpenBus(Protocol):

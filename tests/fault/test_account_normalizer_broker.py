@@ -17,7 +17,7 @@ from shared.topology import ACCOUNT, RAW, raw_key
 from tests.support.eventually import eventually, eventually_async
 from tests.unit.normalizer.account_plane import MAIN, accounts_running, begin, envelope_of, fills
 
-pytestmark = [pytest.mark.fault, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.fault
 
 FRAMES = 200
 DURABLE: dict[str, Any] = {"x-queue-type": "quorum"}

@@ -5,7 +5,7 @@ import os
 import re
 import urllib.error
 import urllib.request
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from tests.fault.broker import Broker
 from tests.support.account_reader import AccountReader, reading
 from tests.support.accounting import STREAM, shown
 from tests.support.eventually import eventually, eventually_sync
+from tests.support.paths import ROOT
 from tests.support.private_bybit import KEY, SECRET, PrivateBybit
 from tests.support.processes import Stage, counter
 
@@ -73,9 +74,13 @@ class Account:
         (directory / "tidegate.toml").write_text(text, encoding="utf-8")
 
     @contextmanager
-    def process(self) -> Iterator[Stage]:
-        """One life."""
-        environment = {"TIDEGATE_CONFIG": str(self.directory / "tidegate.toml"), "AMQP_URL": self._url}
+    def process(self, more: Mapping[str, str] | None = None) -> Iterator[Stage]:
+        """One life; ``more`` is for its environment."""
+        environment = {
+            "TIDEGATE_CONFIG": str(self.directory / "tidegate.toml"),
+            "AMQP_URL": self._url,
+            **(more or {}),
+        }
         stage = Stage(*self._arguments, "ingest", "bybit", "--account", "main", environment=environment)
         try:
             yield stage
@@ -237,6 +242,79 @@ async def test_key_and_secret_are_shown_nowhere(broker: Broker, tmp_path: Path) 
     assert "account_refused" in "".join(shown_texts)
 
 
+DEFECT = """
+import os
+import threading
+
+import shared.exchanges.signing as signing
+
+right = signing.hmac_hex
+made = []
+
+
+class Fatal(BaseException):
+    pass
+
+
+def hmac_hex(secret, text):
+    made.append(right(secret, text))
+    if len(made) < int(os.environ["DEFECT_AFTER"]):
+        return made[-1]
+    words = f"signing {text} with {secret} failed"
+    if os.environ["DEFECT_KIND"] == "thread":
+        def crash():
+            raise RuntimeError(words)
+        thread = threading.Thread(target=crash)
+        thread.start()
+        thread.join()
+        return made[-1]
+    if os.environ["DEFECT_KIND"] == "fatal":
+        raise Fatal(words)
+    raise RuntimeError(words)
+
+
+signing.hmac_hex = hmac_hex
+"""
+"""Put into a process before Tidegate's own code: signing breaks, and says everything that it knows."""
+
+
+@pytest.mark.parametrize(
+    ("kind", "after", "status"),
+    [("fatal", 1, 1), ("fatal", 4, 1), ("error", 1, 0), ("error", 4, 0), ("thread", 1, 0)],
+)
+async def test_a_crash_in_the_middle_of_signing_shows_nothing(
+    broker: Broker, tmp_path: Path, kind: str, after: int, status: int
+) -> None:
+    """At the login and at a request, caught by Tidegate and by nobody: the exception's text has all secrets in it."""
+    (tmp_path / "defect").mkdir()
+    (tmp_path / "defect" / "sitecustomize.py").write_text(DEFECT, encoding="utf-8")
+    environment = {
+        "PYTHONPATH": f"{tmp_path / 'defect'}{os.pathsep}{ROOT}",
+        "DEFECT_KIND": kind,
+        "DEFECT_AFTER": str(after),
+    }
+    async with venue_and_bus(broker) as (venue, _):
+        venue.signatures = set()
+        account = Account(tmp_path, venue, broker.url, "--verbose")
+        with account.process(environment) as stage:
+            if status:
+                assert await asyncio.to_thread(stage.process.wait, WITHIN) == status
+                served = []
+            else:
+                await eventually(lambda: CRASH in stage.log(), "it crashes", within=WITHIN)
+                served = await asyncio.to_thread(pages, stage)
+                assert await asyncio.to_thread(stage.terminate) == status
+            log = stage.log()
+    assert CRASH in log
+    assert kind == "error" or "Traceback (most recent call last)" in log, "nobody caught it"
+    for text in (log, *served):
+        for secret in (KEY, SECRET, *venue.signatures):
+            assert secret not in text, re.findall(rf".{{0,200}}{secret}", text)[0]
+
+
+CRASH = "with ********** failed"
+
+
 def told_by_the_system(stage: Stage) -> list[str]:
     """What every other process of this user can see."""
     return [Path(f"/proc/{stage.process.pid}/{name}").read_text() for name in ("cmdline", "environ")]
@@ -247,7 +325,7 @@ def pages(stage: Stage) -> list[str]:
     found = [stage.metrics()]
     for path in ("readyz", "livez", "asyncapi.json"):
         try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{stage.port}/{path}", timeout=10) as reply:
+            with urllib.request.urlopen(f"http://127.0.0.1:{stage.port}/{path}", timeout=60) as reply:
                 found.append(reply.read().decode())
         except urllib.error.HTTPError as error:
             found.append(error.read().decode())
@@ -260,7 +338,7 @@ def test_a_key_that_cannot_be_used_is_a_mistake_that_names_the_place_and_nothing
     (tmp_path / "key").write_text(f"{KEY}\n{KEY}")
     (tmp_path / "secret").unlink()
     with account.process() as stage:
-        assert stage.process.wait(timeout=30) == 2
+        assert stage.process.wait(timeout=60) == 2
         assert "accounts.bybit.main.key: has characters that no key has" in stage.log()
         assert f"{tmp_path / 'secret'} cannot be read: No such file" in stage.log()
         assert KEY not in stage.log()
@@ -270,7 +348,7 @@ def test_an_account_that_is_not_configured_is_a_mistake(tmp_path: Path) -> None:
     environment = {"TIDEGATE_CONFIG": os.devnull}
     stage = Stage("ingest", "bybit", "--account", "other", environment=environment)
     try:
-        assert stage.process.wait(timeout=30) == 2
+        assert stage.process.wait(timeout=60) == 2
         assert "accounts.bybit.other: there is no such account" in stage.log()
     finally:
         stage.close()

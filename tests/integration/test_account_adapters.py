@@ -142,7 +142,7 @@ class Stream:
             socket.listen(receive)
             obey(dialogue.opened(now_ms()))
             sending = tasks.create_task(send())
-            await asyncio.wait_for(authenticated.wait(), 10)
+            await asyncio.wait_for(authenticated.wait(), 60)
             yield
             sending.cancel()
 

@@ -110,7 +110,7 @@ async def test_a_refused_message_is_tried_again_and_nothing_overtakes_it(
         await plane.consume(MAIN)
         await send(bus, envelope_of(0, [*begin(), *fills(*range(6))]))
         refused = {"stage": "normalizer", "plane": "account", "reason": "nacked"}
-        await eventually(lambda: plane.telemetry.total("tidegate_publish_failures_total", refused) >= 2, within=30)
+        await eventually(lambda: plane.telemetry.total("tidegate_publish_failures_total", refused) >= 2, within=60)
         found: list[str] = []
 
         async def taken() -> bool:
@@ -139,7 +139,7 @@ async def test_the_process_serves_its_health_and_metrics(bus: RabbitBus, rabbit_
                 labels = {"exchange": "bybit", "account": "main", "status": "authenticated"}
                 return counter(text, "tidegate_account_status", **labels) == 1
 
-            await eventually_async(shown, "the status is a metric", within=30, interval=0.2)
+            await eventually_async(shown, "the status is a metric", within=60, interval=0.2)
     finally:
         stage.close()
 

@@ -190,8 +190,9 @@ class AccountIngest:
                     await self._bus.declare(stream_info(plan))
             except BrokerError as error:
                 self._broker_problem = str(error)
-                self._telemetry.events.broker_unready(str(error))
-                await asyncio.sleep(backoff.next(random.random()))
+                pause_s = backoff.next(random.random())
+                self._telemetry.telemetry.events.broker_unready(str(error), pause_s)
+                await asyncio.sleep(pause_s)
             else:
                 self._broker_problem = None
                 return

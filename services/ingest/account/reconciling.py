@@ -9,6 +9,10 @@ __all__ = ["Due", "Reconciling", "Window", "window"]
 OVERLAP_MS: Final = 60_000
 """A venue's REST lists may lag behind its stream; what is told twice is known by its execution id."""
 
+AGAIN: Final = 10_000_000_000
+"""So long after a connection's first reconciliation there is another one: what happened while nobody was connected may
+have been too young for the lists that were asked then."""
+
 
 class Window(NamedTuple):
     """What is to be asked for (ms, the venue's clock)."""
@@ -48,6 +52,7 @@ class Reconciling:
         self._hold_until: int | None = None
         self._alive_next = 0
         self._running = False
+        self._first = True
         self.reconciled = False
         """Whether everything up to the last reconciliation was told, and none failed since."""
 
@@ -85,7 +90,8 @@ class Reconciling:
         if not complete:
             self._next = now
             return False
-        self._next = now + self._interval
+        self._next = now + (min(AGAIN, self._interval) if self._first else self._interval)
+        self._first = False
         self.reconciled = True
         self._alive_next = now + self._alive
         release, self._hold_until = self._hold_until is not None, None

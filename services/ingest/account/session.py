@@ -3,6 +3,7 @@
 import asyncio
 import random
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Final
 
 from services.ingest.account.catching_up import CaughtUp, ReconciliationTooLarge, catch_up
@@ -104,13 +105,13 @@ class AccountSession:
     async def prepare(self) -> None:
         """What comes before the socket; raises RequestFailed, StreamClosed or AccountRefused."""
         call = self._dialogue.before()
-        if call is None:
-            return
-        step = self._dialogue.replied(call, await self._caller.plain(call))
-        if step.kind is StepKind.REFUSED:
-            raise AccountRefused(step.detail or "other: no reason was given")
-        if step.kind is StepKind.BROKEN:
-            raise StreamClosed(NO_CLOSE_FRAME, step.detail or f"{call.method} {call.path} was no success")
+        while call is not None:
+            step = self._dialogue.replied(call, await self._caller.plain(call))
+            if step.kind is StepKind.REFUSED:
+                raise AccountRefused(step.detail or "other: no reason was given")
+            if step.kind is StepKind.BROKEN:
+                raise StreamClosed(NO_CLOSE_FRAME, step.detail or f"{call.method} {call.path} was no success")
+            call = step.calls[0] if step.calls else None
 
     async def serve(self, socket: WebSocketStream) -> Disconnected:
         """Until the connection ends or is of no use any more; raises AccountRefused."""
@@ -122,6 +123,13 @@ class AccountSession:
         if self._refusal is not None:
             raise AccountRefused(self._refusal)
         return self._over.result()
+
+    async def give_back(self) -> None:
+        """What comes after the socket; that it fails is no matter."""
+        call = self._dialogue.after()
+        if call is not None:
+            with suppress(RequestFailed):
+                await self._caller.plain(call)
 
     def leave(self, reason: str, detail: str | None = None) -> None:
         """End this connection now; ``reason`` is a bounded word."""

@@ -126,8 +126,11 @@ class AccountHolder:
                 open_timeout_s=self._settings.ingest.open_timeout_s,
                 ping_interval_s=self._settings.account.alive_interval_s,
             )
-            async with socket:
-                await self._serve(session, socket)
+            try:
+                async with socket:
+                    await self._serve(session, socket)
+            finally:
+                self._tasks.spawn(session.give_back(), "private_calls")
         except (StreamClosed, RequestFailed) as error:
             self._telemetry.connect_failed(error)
         except ParseError as error:

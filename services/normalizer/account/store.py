@@ -35,10 +35,10 @@ from shared.instruments import Instrument
 __all__ = ["SEEN_DAYS", "Store"]
 
 SEEN_DAYS: Final = 35
-"""How long an execution is remembered, by the venue's clock."""
+"""How long an execution is remembered, by the venue's clock; longer while a reconciliation may have to reach back."""
 
 ENDED_DAYS: Final = 7
-"""How long an order that ended is; what comes later is taken for news."""
+"""How long an order that ended is."""
 
 _DAY_NS: Final = 86_400 * 1_000_000_000
 PRUNE_EVERY: Final = 256
@@ -131,14 +131,17 @@ class Store:
             self._newest = max([self._newest, *(at for *_, at in seen), *(at for _, _, _, at, _ in orders)])
             self._commits += 1
             if self._commits % PRUNE_EVERY == 0:
-                self._prune()
+                self._prune(header.standing.covered_ms)
 
     def close(self) -> None:
         """Close the file."""
         self._database.close()
 
-    def _prune(self) -> None:
+    def _prune(self, covered_ms: int | None) -> None:
+        """Forget what no reconciliation will ask for: they begin at what is covered, or a little before it."""
         write, newest = self._database.write, self._newest
+        if covered_ms is not None:
+            newest = min(newest, covered_ms * 1_000_000)
         write(
             "DELETE FROM seen WHERE (scope, identity) IN"
             " (SELECT scope, identity FROM seen WHERE at < ? ORDER BY at LIMIT ?)",

@@ -26,7 +26,11 @@ from shared.topology import ACCOUNT, CONTROL, QUARANTINE, resync_key
 __all__ = ["StreamWorker", "runs", "state_file"]
 
 GROUP_FRAMES: Final = 64
-"""Frames of a backlog that share a commit. None of them is acknowledged before it."""
+"""Frames that share a commit, about. None of them is acknowledged before it."""
+
+LINGER_S: Final = 0.01
+"""How long nothing may have come before there is a commit: one takes milliseconds that the next frame would wait for,
+and what happens at a venue comes as several frames."""
 
 RUN: Final = 64
 """Consecutive messages of one routing key that share a body."""
@@ -92,15 +96,12 @@ class StreamWorker:
                 continue
 
     async def _work(self, keeper: Keeper, stream: AccountStream, pauses: Backoff) -> None:
+        most = max(1, self._settings.normalizer.prefetch_envelopes // 2)
         while True:
-            self._arrived.clear()
             frames = 0
-            while self._done < len(self._hand) and frames < GROUP_FRAMES:
+            while self._done < most and frames < GROUP_FRAMES and await self._more(LINGER_S if self._done else None):
                 frames += await self._delivery(keeper, stream, self._hand[self._done])
                 self._done += 1
-            if not self._done:
-                await self._arrived.wait()
-                continue
             begun = self._clock.monotonic()
             await keeper.commit(stream.header, stream.changes)
             stream.committed()
@@ -111,6 +112,17 @@ class StreamWorker:
             self._defects.clear()
             pauses.healthy()
             await self._consumer.ack(done)
+
+    async def _more(self, within_s: float | None) -> bool:
+        """Whether there is a delivery that was not dealt with, or comes in that time (None: waits until there is)."""
+        self._arrived.clear()
+        if self._done < len(self._hand):
+            return True
+        try:
+            async with asyncio.timeout(within_s):
+                return await self._arrived.wait()
+        except TimeoutError:
+            return False
 
     async def _delivery(self, keeper: Keeper, stream: AccountStream, delivery: Delivery) -> int:
         """Deal with a delivery; how many frames it had."""

@@ -34,7 +34,24 @@ class Step(NamedTuple):
     rest: float
 
 
-VENUE: Final = ("drop socket", "duplicate", "reorder", "rest error", "rest slow", "refuse auth", "expire key")
+VENUE: Final = (
+    "drop socket",
+    "duplicate",
+    "reorder",
+    "rest error",
+    "rest slow",
+    "rest lag",
+    "refuse auth",
+    "expire key",
+    "clock ahead",
+    "clock behind",
+)
+LAG_S: Final = 1.0
+"""How far REST lists are behind the stream while they lag."""
+
+CLOCK_OFF_MS: Final = 3_000
+"""How far a venue's clock jumps, and back again."""
+
 PROCESSES: Final = ("kill ingest", "kill normalizer", "kill broker", "far ingest", "far normalizer", "memory alarm")
 MANDATORY: Final = ("broker away", *PROCESSES, *VENUE)
 LATER: Final = (*VENUE, *PROCESSES[:3], *PROCESSES[:3], *PROCESSES)
@@ -52,6 +69,8 @@ def _step(action: str, chance: random.Random, form: Form) -> Step:
     lasting = {
         "broker away": form.away,
         "memory alarm": form.alarm,
+        "clock ahead": form.alarm,
+        "clock behind": form.alarm,
         "far ingest": form.far,
         "far normalizer": form.far,
     }

@@ -1,6 +1,5 @@
 """Both planes as processes: simulated venues, an ingest for each of four accounts, normalizers, a market in a burst."""
 
-import threading
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,8 +13,8 @@ __all__ = ["Plane"]
 BASES: Final = ("BTC", "ETH", "SOL", "XRP", "DOGE")
 SPOT: Final = tuple(f"{base}/USDT" for base in BASES)
 CONTRACTS: Final = tuple(f"{base}/USDT:USDT" for base in BASES)
-PRODUCTS: Final = {"bybit": ("spot", "linear"), "binance": ("spot", "usdm"), "mexc": ("spot", "futures")}
-DATED: Final = ("BTC/USDT:USDT-270625",)
+PRODUCTS: Final = {"bybit": ("spot", "linear", "inverse"), "binance": ("spot", "usdm"), "mexc": ("spot", "futures")}
+FURTHER: Final = {"binance": ("BTC/USDT:USDT-270625",), "bybit": ("BTC/USD:BTC", "ETH/USD:ETH")}
 """Venues that answer by symbol are asked for those that are configured or known from the stream."""
 
 SETTINGS: Final = """
@@ -23,7 +22,7 @@ SETTINGS: Final = """
 journal_directory = "{directory}/journal"
 state_directory = "{directory}/state"
 reconcile_interval_s = 3.0
-alive_interval_s = 1.0
+alive_interval_s = 3.0
 lookback_s = 3600.0
 refused_initial_s = 0.5
 refused_cap_s = 2.0
@@ -46,9 +45,7 @@ key = "{key}"
 secret = "{secret}"
 """
 HEARTBEAT_S: Final = 5
-NO_BROKER: Final = 1
-"""How a normalizer ends that finds no broker when it is started."""
-READY_S: Final = 90.0
+READY_S: Final = 300.0
 STOP_S: Final = 30.0
 BURST: Final = 20.0
 BURST_S: Final = 3_600.0
@@ -70,7 +67,7 @@ class Plane:
             "TIDEGATE_TELEMETRY__LOG_LEVEL": "WARNING",
         }
         for exchange, account in ACCOUNTS:
-            symbols = [*SPOT, *CONTRACTS, *(DATED if exchange == "binance" else ())]
+            symbols = [*SPOT, *CONTRACTS, *FURTHER.get(exchange, ())]
             key, secret = f"key-of-{exchange}-{account}", f"secret-of-{exchange}-{account}"
             products = list(PRODUCTS[exchange])
             text += ACCOUNT.format(
@@ -82,7 +79,6 @@ class Plane:
         self._control = f"http://127.0.0.1:{port}/control"
         self._guard = Guard()
         self._ended: list[Stage] = []
-        self._replacing = threading.Lock()
         self.simulator = self._stage("simulator", "--port", str(port))
         self.ingests: list[Stage] = []
         self._before = 0
@@ -105,18 +101,8 @@ class Plane:
 
     def kill_normalizer(self, url: str | None = None) -> None:
         """``kill -9`` of the account plane's, and another one at once."""
-        with self._replacing:
-            self._kill(self.normalizer)
-            self.normalizer = self._stage("normalizer", "--plane", "account", url=url)
-
-    def revive(self) -> bool:
-        """Start the account plane's normalizer again where it found no broker at its start, as a supervisor does."""
-        with self._replacing:
-            if self.normalizer.process.poll() != NO_BROKER or "tidegate: connect to amqp" not in self.normalizer.log():
-                return False
-            self._ended.append(self.normalizer)
-            self.normalizer = self._stage("normalizer", "--plane", "account")
-            return True
+        self._kill(self.normalizer)
+        self.normalizer = self._stage("normalizer", "--plane", "account", url=url)
 
     def play(self, number: int, events: int, rate: float, seed: int) -> None:
         """Let so much happen to an account; what it already does goes on first."""
@@ -136,6 +122,13 @@ class Plane:
         """Something goes wrong at the venue."""
         exchange, account = ACCOUNTS[number]
         post_json(f"{self._control}/faults", {"kind": kind, "exchange": exchange, "account": account, **fields})
+
+    def set_clock(self, number: int, offset_ms: int) -> None:
+        """The clock of an account's venue is so far ahead of everybody's."""
+        post_json(
+            f"{self._control}/faults",
+            {"kind": "clock_offset", "exchange": ACCOUNTS[number][0], "offset_ms": offset_ms},
+        )
 
     def stand_still(self) -> None:
         """The markets do; returns when the last changes have left."""

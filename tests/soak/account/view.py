@@ -53,7 +53,7 @@ class Told:
         self.positions: dict[tuple[str, str], Position] = {}
         self.status: AccountStatus | None = None
         self.repeated: list[str] = []
-        """Executions that were told again under another identity."""
+        """Executions and ends of orders that were told again under another identity."""
         self.inversions: list[str] = []
         self.messages = 0
         self.duplicates = 0
@@ -62,6 +62,11 @@ class Told:
         self._sure = 0
         self._pushed = (-1, 0)
         self._found: tuple[int, int, int] = NOTHING
+        self._lagging: list[tuple[int, int]] = []
+
+    def lags(self, since_ns: int, until_ns: int) -> None:
+        """The venue's lists lag in this time: nobody can know by them what just happened."""
+        self._lagging.append((since_ns, until_ns))
 
     @property
     def reconciled(self) -> int:
@@ -111,7 +116,7 @@ class Told:
             if (epoch, frame) == (fill.epoch, fill.frame) and at < newest:
                 self._invert(fill, f"was executed at {at}, the one found before it at {newest}")
             self._found = fill.epoch, fill.frame, at
-        if at < self._sure:
+        if at < self._sure and not any(since <= at <= until for since, until in self._lagging):
             self._invert(fill, f"was executed at {at}, all up to {self._sure} was said to be known")
         if self.status is not None and self.status.status == "reconciled":
             self._sure = max(self._sure, at)
@@ -122,7 +127,10 @@ class Told:
         self.orders[key] = order
         if before is None:
             return
-        if before.status not in OPEN_STATUSES and order.status in OPEN_STATUSES:
+        ended = before.status not in OPEN_STATUSES
+        if ended and (before.status, before.filled_size) == (order.status, order.filled_size):
+            self.repeated.append(f"{self.stream}: the end of order {key}, {order.status}, was told twice")
+        elif ended and order.status in OPEN_STATUSES:
             self._invert(order, f"is {order.status} again after {before.status}")
         elif Decimal(order.filled_size) < Decimal(before.filled_size):
             self._invert(order, f"is filled by {order.filled_size} after {before.filled_size}")
@@ -149,6 +157,13 @@ class View:
             if told is None:
                 told = self.streams[message.stream] = Told(message.stream)
             told.take(message)
+
+    def lags(self, exchange: str, account: str, since_ns: int, until_ns: int) -> None:
+        """The lists of an account lag in this time; see :meth:`Told.lags`."""
+        name = f"{exchange}.{account}"
+        for stream, told in self.streams.items():
+            if stream == name or stream.startswith(f"{name}."):
+                told.lags(since_ns, until_ns)
 
     def reconciled(self, streams: Iterable[str], since_ns: int) -> bool:
         """Whether each of them says that everything up to then was told."""

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from shared.accounts.messages import AccountStatus, Fill, Order, Position
 from shared.envelope import Authenticated, Disconnected
 from tests.support.accounts import PERPETUAL, T0_MS, Hand, fill, found, order, position, rejection
@@ -118,6 +120,31 @@ def test_rest_that_lags_behind_takes_nothing_back(reconciled: Hand) -> None:
     behind = found(order("o1", at_ms=T0_MS, source="rest"), order("o2", at_ms=T0_MS, source="rest"), **OPEN)
     outcome = reconciled.catches_up(SINCE, UNTIL, behind)
     assert (len(reconciled.told) - told, outcome.stale) == (1, 2)
+
+
+def test_an_order_that_ended_before_what_is_asked_for_is_no_news_unless_it_was_open(reconciled: Hand) -> None:
+    """Venues list orders of months ago; what was told of them is forgotten after a week."""
+    reconciled.says(order("known", at_ms=SINCE - 90_000))
+    reconciled.told.clear()
+    ends = [
+        order("old", "canceled", at_ms=SINCE - 1, source="rest"),
+        order("known", "canceled", at_ms=SINCE - 2, source="rest"),
+        order("new", "canceled", at_ms=SINCE, source="rest"),
+        order("resting", "new", at_ms=SINCE - 80_000, source="rest"),
+    ]
+    outcome = reconciled.catches_up(SINCE, UNTIL, found(*ends, **OPEN))
+    assert [each.order_id for each in reconciled.of(Order)] == ["resting", "known", "new"]
+    assert outcome.stale == 1
+
+
+@pytest.mark.parametrize(("days", "is_told"), [(4, True), (6, False)])
+def test_where_no_list_says_when_an_order_ended_it_counts_when_it_was_made(
+    reconciled: Hand, days: int, *, is_told: bool
+) -> None:
+    made = (SINCE - days * 86_400_000) * 1_000_000
+    ended = order("o1", "canceled", at_ms=None, source="rest", ts_created=made)
+    reconciled.catches_up(SINCE, UNTIL, found(ended, **OPEN))
+    assert bool(reconciled.of(Order)) is is_told
 
 
 def test_a_repeated_reconciliation_tells_nothing_but_that(reconciled: Hand) -> None:

@@ -38,8 +38,8 @@ __all__ = [
 LINEAR = StreamInfo("bybit", "linear", "market", "bybit.linear.0")
 SPOT = StreamInfo("bybit", "spot", "market", "bybit.spot.0")
 AT = 1_790_000_000_000_000_000
-DEADLINE = 10.0
-PATIENCE = 30.0
+DEADLINE = 30.0
+PATIENCE = 60.0
 ANNOUNCE_S = 0.1
 FATES = ("published", "rejected", "repeated", "returned")
 

@@ -7,13 +7,14 @@ import pytest
 
 from services.normalizer.account.store import ENDED_DAYS, PRUNE_EVERY, SEEN_DAYS, Store
 from shared.accounts.base import Found
-from shared.accounts.state_records import Changes, Header, Needs, OrderKey, SeenKey, TrackedOrder
+from shared.accounts.state_records import Changes, Header, Needs, OrderKey, SeenKey, Standing, TrackedOrder
 from shared.envelope import Authenticated
 from shared.errors import StateError
 from tests.support.account_venue import RestReader, Venue
 from tests.support.accounts import PERPETUAL, SPOT, T0, T0_MS, Hand, order
 
-DAY_NS = 86_400 * 1_000_000_000
+DAY_MS = 86_400_000
+DAY_NS = DAY_MS * 1_000_000
 
 
 def happens(venue: Venue, dice: random.Random) -> list[Found]:
@@ -73,6 +74,30 @@ def test_what_is_too_old_is_forgotten_by_the_clock_of_the_venue(tmp_path: Path) 
     assert store.recall(needs).seen == {old, young}
     passes(SEEN_DAYS + 1)
     assert store.recall(needs).seen == {young}
+    store.close()
+
+
+def test_what_a_reconciliation_may_ask_for_is_not_forgotten(tmp_path: Path) -> None:
+    """One reaches back to what is covered, and that may be long ago."""
+    store = Store(tmp_path / "state.sqlite", "venue.main")
+    seen, key = SeenKey("ADA/USDT", "old"), OrderKey("ADA/USDT", "o1")
+    tracked = {key: TrackedOrder(order("o1", "filled", "10"), "spot")}
+    store.commit(Header(1, 1), Changes({seen: T0}, tracked))
+    late = SeenKey("ADA/USDT", "late")
+    needs = Needs([seen], [key])
+
+    def covered(days: int) -> None:
+        header = Header(1, 2, Standing(covered_ms=T0_MS + days * DAY_MS))
+        store.commit(header, Changes({late: T0 + 100 * DAY_NS}))
+        for _ in range(PRUNE_EVERY):
+            store.commit(header, Changes())
+
+    covered(ENDED_DAYS - 1)
+    assert store.recall(needs) == ({seen}, tracked)
+    covered(ENDED_DAYS + 1)
+    assert store.recall(needs) == ({seen}, {})
+    covered(SEEN_DAYS + 1)
+    assert store.recall(needs) == (set(), {})
     store.close()
 
 

@@ -127,7 +127,7 @@ async def test_a_claim_waits_for_the_list_that_ingest_has() -> None:
         asked = await bus.subscribe(CONTROL, [resync_key("mexc")])
         tables, publisher = Tables(), await bus.publisher()
         waiting = [asyncio.create_task(tables.ready(stream, publisher)) for _ in range(5)]
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             assert decode_control((await asked.receive()).body) == InstrumentsRequest("mexc", "futures")
             assert not any(task.done() for task in waiting)
             tables.told(Instruments("mexc", "spot", []))
@@ -139,7 +139,7 @@ async def test_a_claim_waits_for_the_list_that_ingest_has() -> None:
 async def test_a_claim_does_not_wait_for_ever_nor_twice() -> None:
     async with MemoryBus() as bus:
         tables, publisher = Tables(), await bus.publisher()
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             await tables.ready(LINEAR, publisher)
         async with asyncio.timeout(0):
             await tables.ready(LINEAR, publisher)

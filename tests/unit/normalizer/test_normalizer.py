@@ -133,7 +133,7 @@ async def test_frames_that_come_again_are_left_alone_and_counted(bus: MemoryBus)
 
 
 async def resync_asked(control: Subscriber) -> ResyncRequest:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while not isinstance(asked := decode_control((await control.receive()).body), ResyncRequest):
             continue
     return asked

@@ -19,7 +19,7 @@ Decoded = Any
 
 START_NS = 1_800_000_000_000_000_000
 SECOND_NS = 1_000_000_000
-WITHIN_S = 10.0
+WITHIN_S = 60.0
 
 
 def quick(exchange: str, product: str, *symbols: str) -> SimulatorSettings:

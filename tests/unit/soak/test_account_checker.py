@@ -142,6 +142,7 @@ PLANTED: dict[str, tuple[Callable[[Messages], None], dict[str, int]]] = {
     "fills turned around": (lambda m: swap(m, 3, 5), {"inversions": 2}),
     "a fill that is found too late": (found_late, {"inversions": 1}),
     "a frame out of order": (lambda m: late(m, 2), {"inversions": 2, "missing": 1}),
+    "an end of an order twice": (lambda m: again(m, 8, 12), {"extra": 1}),
     "an order that is open again": (lambda m: again(m, 6, 12), {"inversions": 1, "missing": 1}),
     "an order that is filled by less": (lambda m: change(m, 6, filled_size="5"), {"inversions": 1}),
     "a wrong balance": (lambda m: change(m, 10, total="85"), {"balances_wrong": 1}),
@@ -174,6 +175,27 @@ def test_an_older_fill_is_no_inversion_while_nothing_was_said_to_be_known() -> N
     found_late(messages)
     change(messages, 1, status="stale")
     assert counts(messages) == {}
+
+
+@pytest.mark.parametrize(("account", "found"), [("savings", 0), ("saving", 1), ("other", 1)])
+def test_an_older_fill_is_no_inversion_while_the_lists_of_its_account_lag(account: str, found: int) -> None:
+    messages = told()
+    found_late(messages)
+    view = View()
+    view.take(messages[:1])
+    view.lags("bybit", account, T0, T0 + 10 * MS)
+    view.take(messages[1:])
+    assert len(judge(view, [ledger()]).inversions) == found
+
+
+def test_fills_turned_around_are_an_inversion_whatever_lags() -> None:
+    messages = told()
+    swap(messages, 3, 5)
+    view = View()
+    view.take(messages[:1])
+    view.lags("bybit", "savings", T0, T0 + 10 * MS)
+    view.take(messages[1:])
+    assert len(judge(view, [ledger()]).inversions) == 1
 
 
 def test_reconciled_is_what_the_last_status_says() -> None:

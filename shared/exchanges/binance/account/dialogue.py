@@ -85,6 +85,10 @@ class SpotDialogue:
         """Nothing is asked over REST."""
         return _CONTROL
 
+    def after(self) -> Call | None:
+        """Nothing."""
+        return None
+
     def _answered(self, head: Head) -> Step:
         code, text = (None, "") if head.error is None else (head.error.code, head.error.msg)
         if head.status == 200 and head.error is None:
@@ -162,6 +166,10 @@ class UsdmDialogue:
         if reply.status == 200 and code is None:
             self._renewed_ms = self._asked_ms
         return _CONTROL
+
+    def after(self) -> Call | None:
+        """Nothing: the listen key is that of all programs of the account."""
+        return None
 
     def _given(self, reply: RestReply, code: int | None) -> Step:
         try:

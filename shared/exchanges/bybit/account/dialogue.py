@@ -108,6 +108,10 @@ class BybitDialogue:
         """Nothing is asked over REST."""
         return _CONTROL
 
+    def after(self) -> Call | None:
+        """Nothing."""
+        return None
+
     def _ask(self, what: str, now_ms: int) -> None:
         self._waiting = what
         self._asked_ms = now_ms

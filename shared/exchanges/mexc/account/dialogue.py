@@ -17,7 +17,7 @@ from shared.exchanges.base import Ack, FrameClass
 from shared.exchanges.mexc import futures_wire, spot_wire
 from shared.exchanges.mexc.account.endpoints import FUTURES_SOCKET, LISTEN_KEY, SPOT_SOCKET
 from shared.exchanges.mexc.account.signing import KeyCall, login, refused
-from shared.exchanges.mexc.account.wire import complaint_of, key_reply, named_symbol
+from shared.exchanges.mexc.account.wire import complaint_of, key_reply, keys_reply, named_symbol
 from shared.exchanges.mexc.classify import classify_spot
 from shared.exchanges.mexc.endpoints import FUTURES, SPOT
 from shared.exchanges.mexc.limits import HEARTBEATS
@@ -96,6 +96,8 @@ class SpotDialogue:
         self._plan = plan
         self._credentials = credentials
         self._listen_key = ""
+        self._own = False
+        """Whether the key was made for this connection."""
         self._live = Liveness(SPOT)
         self._missing = set(TOPICS)
         self._renewed_ms: int | None = None
@@ -156,21 +158,43 @@ class SpotDialogue:
         code = complaint_of(reply)
         if call.method == "POST":
             return self._given(reply, code)
+        if call.method == "GET":
+            return self._listed(reply, code)
         if reply.status == 200 and code is None:
             self._renewed_ms = self._asked_ms
         elif code is not None and reply.status in {200, 400, 404}:
             return Step(StepKind.BROKEN, detail=f"the listen key is not renewed: code {code}")
         return _CONTROL
 
+    def after(self) -> Call | None:
+        """The listen key is given back: there are sixty for all programs of a user, and they live for an hour."""
+        return KeyCall("DELETE", LISTEN_KEY, listen_key=self._listen_key) if self._own else None
+
     def _given(self, reply: RestReply, code: int | None) -> Step:
         try:
             key = decoded(key_reply, reply.body).listen_key
         except ParseError:
             key = ""
+        self._own = self._take(reply, key)
+        if self._own:
+            return _CONTROL
+        if reply.status == 400 and code is not None:  # there are as many as there may be
+            return Step(StepKind.CONTROL, calls=(Call("GET", LISTEN_KEY),))
+        return _no_key(reply, code)
+
+    def _listed(self, reply: RestReply, code: int | None) -> Step:
+        """One that somebody was given before is as good; up to five connections may use it."""
+        try:
+            keys = decoded(keys_reply, reply.body).listen_keys
+        except ParseError:
+            keys = ()
+        return _CONTROL if self._take(reply, keys[-1] if keys else "") else _no_key(reply, code)
+
+    def _take(self, reply: RestReply, key: str) -> bool:
         if reply.status != 200 or not key.isalnum() or not key.isascii():
-            return Step(StepKind.BROKEN, detail=f"no listen key: status {reply.status} code {code}")
+            return False
         self._listen_key = key
-        return _CONTROL
+        return True
 
     def _answered(self, ack: Ack) -> Step:
         if ack.refused is not None or ack.rejected:
@@ -236,6 +260,10 @@ class FuturesDialogue:
         """Nothing is asked over REST."""
         return _CONTROL
 
+    def after(self) -> Call | None:
+        """Nothing."""
+        return None
+
     def _answered(self, channel: str, said: str, now_ms: int) -> Step:
         if channel == "rs.error" or said != "success":
             return self._complained(said)
@@ -254,6 +282,10 @@ class FuturesDialogue:
             self._live.waiting = None
             return Step(StepKind.REFUSED, detail=refusal("other", f"login: {what}"))
         return Step(StepKind.BROKEN, detail=f"the venue complained: {what}")
+
+
+def _no_key(reply: RestReply, code: int | None) -> Step:
+    return Step(StepKind.BROKEN, detail=f"no listen key: status {reply.status} code {code}")
 
 
 def _filter(names: Sequence[str]) -> str:

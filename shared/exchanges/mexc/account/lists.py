@@ -6,7 +6,6 @@ from typing import Final
 from msgspec import Raw
 
 from shared.accounts.base import Found
-from shared.accounts.messages import OPEN_STATUSES, Order
 from shared.envelope import RestReply
 from shared.errors import ParseError
 from shared.exchanges.base import Origin
@@ -16,14 +15,11 @@ from shared.exchanges.mexc.account.catch_up import ASSETS, DEALS, HISTORY, OPEN,
 from shared.exchanges.mexc.account.endpoints import FUTURES_API, SPOT_API
 from shared.exchanges.mexc.account.starts import Starts
 from shared.exchanges.mexc.endpoints import SPOT
-from shared.exchanges.mexc.wire import MILLISECOND, decoded
+from shared.exchanges.mexc.wire import decoded
 from shared.exchanges.records import each, nothing
 from shared.exchanges.signing import asked
 
 __all__ = ["Lists"]
-
-OLDEST_NS: Final = 5 * 86_400 * 1_000_000_000
-"""Orders that ended longer ago, and before what is asked for, are not told: what was told of them is forgotten soon."""
 
 _ONE: Final = "order/get"
 _BY_SYMBOL: Final = frozenset({"openOrders", "allOrders", "myTrades", DEALS})
@@ -55,9 +51,8 @@ class Lists:
         """All replies; raises ParseError where one can't be used."""
         found = nothing()
         whole: set[str] = set()
-        since = origin.ts_received - OLDEST_NS
         for reply in replies:
-            what, parameters = self._asked(reply)
+            what = self._asked(reply)
             code = w.complaint_of(reply)
             if what in {"order", _ONE} and (reply.status != 200 or code is not None):
                 continue  # the venue does not keep it any more
@@ -65,24 +60,21 @@ class Lists:
             if what in _BY_SYMBOL and code in UNLISTED:
                 continue
             self._rows(origin, what, reply, found)
-            if what in {"myTrades", DEALS}:
-                since = min(since, _begin(parameters))
-        found.orders = [order for order in found.orders if not _over(order, since)]
         spot = self._product == SPOT
         found.open_orders_of = (self._product,) if ("openOrders" if spot else OPEN) in whole else ()
         found.positions_of = (self._product,) if POSITIONS in whole else ()
         found.all_balances = bool(whole & {"account", ASSETS})
         return found
 
-    def _asked(self, reply: RestReply) -> tuple[str, Mapping[str, str]]:
-        """What a reply is a list of, and what it was asked with."""
-        path, parameters = asked(reply.url)
+    def _asked(self, reply: RestReply) -> str:
+        """What a reply is a list of."""
+        path, _ = asked(reply.url)
         _, api, what = path.rpartition(SPOT_API if self._product == SPOT else FUTURES_API)
         if what.startswith(f"{_ONE}/"):
             what = _ONE
         if not api or what not in self._readers:
             raise ParseError("unknown_event", f"a reply came from {reply.url[:200]!r}")
-        return what, parameters
+        return what
 
     def _rows(self, origin: Origin, what: str, reply: RestReply, found: Found) -> None:
         read = self._readers[what]
@@ -136,15 +128,3 @@ def _executed(milliseconds: int | str) -> int:
     if ts is None:
         raise ParseError("bad_time", "an execution had no time")
     return ts
-
-
-def _begin(parameters: Mapping[str, str]) -> int:
-    """From when on executions were asked for (ns)."""
-    text = parameters.get("startTime") or parameters.get("start_time") or ""
-    return int(text) * MILLISECOND if text.isascii() and text.isdigit() and len(text) < 15 else 2**63
-
-
-def _over(order: Order, since: int) -> bool:
-    """Whether an order ended so long ago that nobody asked for it; where no list says when, when it was made counts."""
-    ended = order.ts_updated or order.ts_created
-    return order.status not in OPEN_STATUSES and ended is not None and ended < since

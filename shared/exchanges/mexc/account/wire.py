@@ -33,6 +33,7 @@ __all__ = [
     "figure",
     "identity",
     "key_reply",
+    "keys_reply",
     "moment",
     "moment_row",
     "named_symbol",
@@ -57,6 +58,12 @@ class KeyReply(Struct, gc=False, rename="camel"):
     """A listen key."""
 
     listen_key: str = ""
+
+
+class KeysReply(Struct, gc=False):
+    """All listen keys of a user that are valid."""
+
+    listen_keys: tuple[str, ...] = field(default=(), name="listenKey")
 
 
 class ClockReply(Struct, gc=False, rename="camel"):
@@ -207,6 +214,7 @@ class Answer(Struct, gc=False):
 
 complaint: Final = Decoder(Complaint).decode
 key_reply: Final = Decoder(KeyReply).decode
+keys_reply: Final = Decoder(KeysReply).decode
 clock_reply: Final = Decoder(ClockReply).decode
 spot_order: Final = Decoder(SpotOrder).decode
 spot_trade: Final = Decoder(SpotTrade).decode

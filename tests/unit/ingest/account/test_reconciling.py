@@ -34,7 +34,19 @@ def test_success_releases_what_is_held_and_begins_the_signs_of_life() -> None:
     assert one.due(2 * S) == Due()
     assert one.due(6 * S) == Due(alive=True)
     assert one.due(7 * S) == Due()
-    assert one.due(61 * S) == Due(catch_up=True, alive=True)
+
+
+def test_after_a_connections_first_reconciliation_comes_another_one_soon() -> None:
+    """A venue's lists may lag."""
+    one = reconciling()
+    one.authenticated(0)
+    one.due(0)
+    one.succeeded(S, complete=True)
+    assert not one.due(10 * S).catch_up
+    assert one.due(11 * S).catch_up
+    one.succeeded(12 * S, complete=True)
+    assert not one.due(71 * S).catch_up
+    assert one.due(72 * S).catch_up
 
 
 def test_a_part_of_a_reconciliation_goes_on_at_once_while_frames_stay_held() -> None:

@@ -113,6 +113,14 @@ _SPOT_SAMPLES = (
     ),
     AccountSample(
         SPOT,
+        "orders",
+        json.encode([f.order_row(status="CANCELED")]),
+        ("order",),
+        _row("price", "origQty", "executedQty"),
+        url=f"{f.REST['spot']}/api/v3/allOrders?symbol=SOLUSDC&limit=1000",
+    ),
+    AccountSample(
+        SPOT,
         "trades",
         json.encode([f.spot_trade_row()]),
         ("fill",),
@@ -184,6 +192,22 @@ _USDM_SAMPLES = (
         ("order",),
         _row("quantity", "triggerPrice"),
         url=f"{f.REST['usdm']}/fapi/v1/openAlgoOrders",
+    ),
+    AccountSample(
+        USDM,
+        "orders",
+        json.encode([f.usdm_order_row(status="CANCELED")]),
+        ("order",),
+        _row("price", "origQty", "executedQty", "avgPrice"),
+        url=f"{f.REST['usdm']}/fapi/v1/allOrders?symbol=SOLUSDT&limit=1000",
+    ),
+    AccountSample(
+        USDM,
+        "ended-algo-orders",
+        json.encode([f.algo_row(algoStatus="CANCELED")]),
+        ("order",),
+        _row("quantity", "triggerPrice"),
+        url=f"{f.REST['usdm']}/fapi/v1/allAlgoOrders?symbol=SOLUSDT",
     ),
     AccountSample(
         USDM,

@@ -370,17 +370,3 @@ def test_a_symbol_that_is_gone_is_no_failure() -> None:
     code = {"code": -1121, "msg": "Invalid symbol."}
     found = caught_up(SPOT, ("/api/v3/openOrders?symbol=OLDUSDT", code), status=400)
     assert (found.rejections, found.open_orders_of) == ([], ("spot",))
-
-
-def test_orders_that_ended_long_before_are_not_told_again() -> None:
-    old = f.TS - 6 * DAY_MS
-    rows = [
-        f.order_row(orderId="a", status="CANCELED", updateTime=old),
-        f.order_row(orderId="b", status="NEW", updateTime=old),
-        f.order_row(orderId="c", status="CANCELED", updateTime=f.TS - DAY_MS),
-        f.order_row(orderId="d", status="CANCELED", updateTime=None, time=old - 2),
-    ]
-    orders = ("/api/v3/allOrders?symbol=SOLUSDC", rows)
-    assert [one.order_id for one in caught_up(SPOT, orders).orders] == ["b", "c"]
-    away: tuple[str, object] = (f"/api/v3/myTrades?symbol=SOLUSDC&startTime={old - 1}", [])
-    assert [one.order_id for one in caught_up(SPOT, orders, away).orders] == ["a", "b", "c"]

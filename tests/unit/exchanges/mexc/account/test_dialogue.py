@@ -3,7 +3,7 @@
 import pytest
 from msgspec import json
 
-from shared.accounts.base import AccountPlan, Step, StepKind
+from shared.accounts.base import AccountPlan, Call, Step, StepKind
 from shared.envelope import RestReply
 from shared.exchanges.mexc.account import ACCOUNT_ADAPTER
 from shared.exchanges.mexc.account.dialogue import TOPICS, FuturesDialogue, SpotDialogue
@@ -117,6 +117,33 @@ def test_listen_key_that_is_gone_breaks_the_connection() -> None:
     call = living(dialogue, PONG, NOW, NOW + 31 * MINUTE)[0].calls[0]
     step = dialogue.replied(call, reply({"code": 700005, "msg": "Invalid listen key."}, 400))
     assert (step.kind, step.detail) == (StepKind.BROKEN, "the listen key is not renewed: code 700005")
+
+
+def test_listen_key_of_a_connection_that_is_over_is_given_back() -> None:
+    dialogue = spot()
+    call = dialogue.after()
+    assert call is not None
+    assert (call.method, call.path) == ("DELETE", "/api/v3/userDataStream")
+    assert LISTEN_KEY not in repr(call)
+    assert LISTEN_KEY in ACCOUNT_ADAPTER.sign(plan("spot"), call, CREDENTIALS, NOW).url
+    assert SpotDialogue(plan("spot"), CREDENTIALS).after() is None, "there was none"
+
+
+def test_where_there_are_too_many_listen_keys_one_of_them_is_used_and_left() -> None:
+    dialogue = SpotDialogue(plan("spot"), CREDENTIALS)
+    call = dialogue.before()
+    assert call is not None
+    step = dialogue.replied(call, reply({"code": 700013, "msg": "Too many"}, 400))
+    assert [(each.method, each.path) for each in step.calls] == [("GET", "/api/v3/userDataStream")]
+    assert dialogue.replied(step.calls[0], reply({"listenKey": ["another", LISTEN_KEY]})).kind is StepKind.CONTROL
+    assert dialogue.url.endswith(LISTEN_KEY)
+    assert dialogue.after() is None
+
+
+@pytest.mark.parametrize("body", [{"listenKey": []}, {"listenKey": ["a/../b?c"]}, {"code": 1, "msg": "busy"}])
+def test_where_there_is_none_to_be_had_there_is_no_connection(body: object) -> None:
+    dialogue = SpotDialogue(plan("spot"), CREDENTIALS)
+    assert dialogue.replied(Call("GET", "/api/v3/userDataStream"), reply(body)).kind is StepKind.BROKEN
 
 
 @pytest.mark.parametrize(
