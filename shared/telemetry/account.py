@@ -134,10 +134,6 @@ class AccountEvents(Reporter):
         """A symbol of the settings is none that the venue lists for the account's products."""
         self._tell(logging.WARNING, "symbol_unknown", None, symbol)
 
-    def broker_unready(self, detail: str) -> None:
-        """The bus can't be used yet; frames are kept on disk until it can."""
-        self._tell(logging.WARNING, "broker_unready", None, detail=detail)
-
     def _count(self, reason: str) -> None:
         self._metrics.account_failures.labels(*self._account.values(), self._reasons(reason)).inc()
 

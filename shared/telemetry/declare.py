@@ -4,7 +4,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import Final, Generic, NamedTuple, Self, TypeVar, overload
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import CollectorRegistry
+
+from shared.telemetry.counting import Counter, Gauge, Histogram
 
 __all__ = [
     "BYTE_BUCKETS",

@@ -224,6 +224,11 @@ class BusEvents(Reporter):
         self._metrics.broker_losses.labels(connection).inc()
         self._report(logging.WARNING, "broker_lost", connection, connection=connection, detail=detail)
 
+    def broker_unready(self, detail: str, again_s: float) -> None:
+        """It can't be used yet: it is away, or has other queues. It is tried again after a while."""
+        self._metrics.broker_refusals.inc()
+        self._report(logging.WARNING, "broker_unready", None, detail=detail, again=f"{again_s:.1f} s")
+
     def broker_blocked(self, connection: str, reason: str) -> None:
         """The broker accepts nothing (``connection.blocked``: memory or disk alarm)."""
         self._metrics.broker_blocked.labels(connection).set(1)

@@ -16,7 +16,7 @@ elements of it became messages; every other frame is published when what came of
 import platform
 from typing import Final
 
-from prometheus_client import CollectorRegistry, disable_created_metrics
+from prometheus_client import CollectorRegistry
 from prometheus_client.gc_collector import GCCollector
 from prometheus_client.platform_collector import PlatformCollector
 from prometheus_client.process_collector import ProcessCollector
@@ -34,9 +34,6 @@ from shared.telemetry.declare import (
 from shared.telemetry.labels import LabelLimit
 
 __all__ = ["Metrics", "catalogue", "process_registry"]
-
-# A `_created` series beside every counter and histogram would double a scrape and tell nobody anything.
-disable_created_metrics()  # type: ignore[no-untyped-call]
 
 SYMBOL_LIMIT: Final = 5_000
 STREAM_LIMIT: Final = 1_000
@@ -301,6 +298,9 @@ class PublishMetrics(DeclaredMetrics):
     )
     broker_losses = DeclaredCounter(
         "broker_losses_total", "connection", "Times that the connection to the broker was lost.", shown="runtime"
+    )
+    broker_refusals = DeclaredCounter(
+        "broker_refusals_total", "", "Tries to get to the broker that came to nothing, at the start.", shown="runtime"
     )
 
 

@@ -18,7 +18,7 @@ from tests.support.prometheus import ensure_prometheus
 from tools.dashboards.promql import filled
 from tools.pictures.drawing import draw
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.e2e
 
 SECONDS: Final = 48.0
 FILES: Final = sorted((ROOT / "grafana/dashboards").rglob("*.json"))
@@ -84,14 +84,13 @@ def test_every_rule_is_evaluated_and_reads_what_there_is(seen: Seen) -> None:
 
 
 def test_what_happened_was_told_and_what_did_not_happen_was_not(seen: Seen) -> None:
-    fired = {
-        one["metric"]["alertname"]
-        for one in seen.answers('max by (alertname) (ALERTS{alertname=~"Tidegate.*", alertstate="firing"})')
-    }
+    firing = seen.answers('max by (alertname, service) (ALERTS{alertname=~"Tidegate.*", alertstate="firing"})')
+    fired = {one["metric"]["alertname"] for one in firing}
+    missed = {one["metric"]["service"] for one in firing if one["metric"]["alertname"] == "TidegateTargetMissing"}
 
     assert fired >= {"TidegateFramesShed", "TidegateFramesLost", "TidegateFramesRejected"}
     assert fired & {"TidegateConservationBroken", "TidegateStreamOwnedTwice", "TidegateStreamsMissing"} == set()
-    assert "TidegateTargetMissing" not in fired, "a normalizer that was sent away is missed"
+    assert missed <= {"rabbitmq"}, "nobody is missed but the broker that was killed, should it take long to start"
 
 
 def test_a_normalizer_that_was_sent_away_is_forgotten(seen: Seen) -> None:
@@ -99,7 +98,7 @@ def test_a_normalizer_that_was_sent_away_is_forgotten(seen: Seen) -> None:
         assert seen.prometheus.healths()["normalizer", "normalizer"] == ["up"] * len(seen.plane.normalizers)
         return True
 
-    eventually_sync(only_those_that_run, "only normalizers that run are scraped", within=30, interval=0.5)
+    eventually_sync(only_those_that_run, "only normalizers that run are scraped", within=60, interval=0.5)
 
 
 def test_the_burst_can_be_drawn(seen: Seen, tmp_path: Path) -> None:

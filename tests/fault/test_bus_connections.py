@@ -10,7 +10,8 @@ from shared.errors import BrokerUnavailable
 from shared.topology import MARKET, RAW, raw_key
 from tests.contract.bus_conformance import DEADLINE, STREAM, bodies, drain, envelopes, next_of, sent
 from tests.fault.broker import Broker
-from tests.support.eventually import eventually_async
+from tests.support.eventually import eventually, eventually_async
+from tests.support.rabbit import RabbitNode
 
 pytestmark = pytest.mark.fault
 
@@ -25,7 +26,7 @@ async def test_closed_by_an_operator(broker: Broker, publishing: PublisherKind) 
         await drain(consumer, 1)
         receiving = asyncio.create_task(consumer.receive(1))
         await broker.close_all_connections()
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             with pytest.raises(BrokerUnavailable):
                 await receiving
         with pytest.raises(BrokerUnavailable):
@@ -56,6 +57,28 @@ async def test_closed_by_an_operator(broker: Broker, publishing: PublisherKind) 
             await publisher.publish(MARKET, "t.b.X", b"again", deadline_s=DEADLINE)
             await asyncio.wait((receiving_tap,), timeout=0.05)
         assert bodies(receiving_tap.result()) == [b"again"]
+
+
+async def test_a_loss_is_counted_however_soon_it_is_mended(broker: Broker) -> None:
+    async with RabbitBus(broker.url, "test") as bus:
+        assert [state.losses for state in bus.connections.values()] == [0, 0]
+        for times in (1, 2):
+            await broker.close_all_connections()
+            await eventually(lambda: [state.losses for state in bus.connections.values()] == [times, times])  # noqa: B023
+            await eventually(lambda: bus.connected)
+    assert [state.losses for state in bus.connections.values()] == [2, 2]
+
+
+async def test_attempts_to_connect_again_are_no_losses(own_rabbit_node: RabbitNode) -> None:
+    async with RabbitBus(own_rabbit_node.url, "test") as bus:
+        await asyncio.to_thread(own_rabbit_node.kill)
+        publisher = await bus.publisher()
+        for _ in range(3):
+            with pytest.raises(BrokerUnavailable):
+                await publisher.publish(RAW, raw_key(STREAM), b"1", deadline_s=1.5)
+        await asyncio.to_thread(own_rabbit_node.start)
+        await eventually(lambda: bus.connected, within=60)
+        assert [state.losses for state in bus.connections.values()] == [1, 1]
 
 
 async def test_refused_consumer_costs_nobody_else(rabbit_url: str) -> None:

@@ -2,6 +2,7 @@
 
 import signal
 import time
+import urllib.request
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
@@ -19,6 +20,7 @@ __all__ = ["Event", "ObservedPlane", "play"]
 MINUTE_S: Final = 60.0
 SETTLE_S: Final = 12.0
 """Until everything that happened was scraped and judged."""
+DROPPED: Final = "rabbitmq_global_messages_dead_lettered_maxlen_total"
 
 
 class Event(NamedTuple):
@@ -112,15 +114,22 @@ class ObservedPlane:
         self._discover()
 
     def freeze_normalizers(self, seconds: float) -> None:
-        """Take the processor from all of them."""
-        running = [stage.process for stage in self.normalizers]
+        """Take the processor from all of them, so long and until the broker's queues run over."""
+        running, dropped = [stage.process for stage in self.normalizers], self._dropped()
         for process in running:
             process.send_signal(signal.SIGSTOP)
         try:
             time.sleep(seconds)
+            # Not for so long that the broker gives them up for want of heartbeats.
+            eventually_sync(lambda: self._dropped() > dropped, "the broker drops envelopes", within=15, interval=0.5)
         finally:
             for process in running:
                 process.send_signal(signal.SIGCONT)
+
+    def _dropped(self) -> int:
+        """Messages that the broker gave up because a queue ran over."""
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.node.prometheus_port}/metrics", timeout=10) as reply:
+            return counter(reply.read().decode(), DROPPED, dead_letter_strategy="disabled")
 
     def _stage(self, *arguments: str) -> Stage:
         return Stage(*arguments, environment=self._environment)
@@ -192,12 +201,11 @@ def _alarm_over(plane: ObservedPlane) -> None:
     def buffers_overflowed() -> bool:
         texts = [one.metrics() for one in plane.ingests.values()]
         return all(
-            any(counter(text, f"tidegate_frames_{kind}_total") for text in texts)
-            for kind in ("conflated", "shed")
+            any(counter(text, f"tidegate_frames_{kind}_total") for text in texts) for kind in ("conflated", "shed")
         )
 
     try:
-        eventually_sync(buffers_overflowed, "ingest gives up frames while the broker takes none", within=30.0)
+        eventually_sync(buffers_overflowed, "ingest gives up frames while the broker takes none", within=60)
     finally:
         plane.node.memory_alarm(on=False)
 

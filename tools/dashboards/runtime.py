@@ -132,8 +132,8 @@ _processes = Row(
         .high(8),
         tile(
             "Broker connections lost",
-            "0. How often a process lost a connection to the broker in the time shown.",
-            Query(f"{grown('broker_losses_total')} or vector(0)"),
+            "0. How often a process lost a connection to the broker, or got none at its start, in the time shown.",
+            Query(f"({grown('broker_losses_total')} or vector(0)) + ({grown('broker_refusals_total')} or vector(0))"),
             CALM,
         )
         .wide(4)

@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple, Protocol
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter
 from PIL import Image
 
 from tools.pictures.data import Panel, Prometheus, Series, Span, answers
@@ -24,6 +25,8 @@ MARGINS_INCH: Final = {"stat": 0.15, "table": 0.15, "bargauge": 1.35}
 DPI: Final = 100
 COLORS: Final = 128
 """Of the file: lines and plain areas need no more."""
+DIGIT_INCH: Final = 0.06
+"""Of the numbers of what happened."""
 TIMED: Final = ("timeseries", "heatmap", "state-timeline", "status-history")
 
 
@@ -102,8 +105,11 @@ class _Sheet:
         axes.set_title(panel["title"], fontsize=7.5, loc="left", pad=3)
         axes.tick_params(labelsize=6)
         KINDS[panel["type"]](axes, panel, series, self._span.end - self._span.start)
+        if not any(one.values for one in series) and panel["type"] != "table":
+            axes.text(0.5, 0.5, "nothing", ha="center", va="center", transform=axes.transAxes, color="gray", fontsize=6)
         if timed:
-            self._mark(axes)
+            axes.xaxis.set_major_formatter(FuncFormatter(lambda seconds, _: f"{seconds:g} s"))
+            self._mark(axes, width)
 
     def save(self, path: Path) -> None:
         """Write a PNG of few colors: a tenth of the size."""
@@ -113,19 +119,33 @@ class _Sheet:
         with Image.open(whole) as image:
             image.convert("RGB").quantize(COLORS).save(path, optimize=True)
 
-    def _mark(self, axes: Axes) -> None:
+    def _mark(self, axes: Axes, width: float) -> None:
+        """Number what happened, in lines below each other where it came close together."""
+        free: list[float] = []
         for number, event in enumerate(self._events, 1):
             at = event.at - self._span.start
+            left = at / (self._span.end - self._span.start) * width
+            line = next((line for line, end in enumerate(free) if end <= left), len(free))
+            free[line : line + 1] = [left + DIGIT_INCH * len(str(number))]
             axes.axvline(at, color="gray", linewidth=0.5, linestyle=":")
-            place, across = (at, 0.99), ("data", "axes fraction")
-            axes.annotate(str(number), place, xycoords=across, va="top", fontsize=5, color="gray")
+            axes.annotate(
+                str(number),
+                (at, 1),
+                (1, -1 - 5.5 * line),
+                xycoords=("data", "axes fraction"),
+                textcoords="offset points",
+                va="top",
+                fontsize=5,
+                color="gray",
+            )
 
     def _caption(self) -> str:
         start, end = self._span
         numbered = enumerate(self._events, 1)
         return (
             "Drawn by `python -m tools.pictures` from a Prometheus that scraped RabbitMQ, three ingests, two to three "
-            f"normalizers and an account on simulated venues for {end - start:.0f} s.\n"
+            f"normalizers and an account on simulated venues for {end - start:.0f} s. "
+            "Dotted curves belong to the axis on the right.\n"
             + "   ".join(f"{number} {event.what} ({event.at - start:.0f} s)" for number, event in numbered)
         )
 

@@ -23,7 +23,7 @@ COLORS: Final = {
 NAMES: Final = 8
 """Names that a legend has room for."""
 LONGEST: Final = 28
-SHORTER: Final = 21
+SHORTER: Final = 20
 """Letters of a name; beside an axis on the right there is less room."""
 ROWS: Final = 9
 """Lines that a table or a list of bars has room for."""
@@ -31,7 +31,8 @@ SMALL: Final = 6.0
 
 
 def lines(axes: Axes, panel: Panel, series: Sequence[Series], span: float) -> None:
-    """Curves; those with an axis of their own are on the right."""
+    """Curves; those with an axis of their own are dotted, and it is on the right."""
+    series = _largest_first(series)
     defaults = panel["fieldConfig"]["defaults"]
     right = {one["matcher"]["options"]: one["properties"][0]["value"] for one in panel["fieldConfig"]["overrides"]}
     left = [one for one in series if one.reference not in right]
@@ -49,7 +50,7 @@ def lines(axes: Axes, panel: Panel, series: Sequence[Series], span: float) -> No
     if right:
         other = axes.twinx()
         for one in (one for one in series if one.reference in right):
-            other.plot(one.times, one.values, linewidth=1.0, linestyle=":", label=f"{one.name} (right)")
+            other.plot(one.times, one.values, linewidth=1.0, linestyle=":", label=one.name)
         _axis(other, next(iter(right.values())), 0, None)
         _legend(axes, other)
     else:
@@ -59,6 +60,7 @@ def lines(axes: Axes, panel: Panel, series: Sequence[Series], span: float) -> No
 def heatmap(axes: Axes, panel: Panel, series: Sequence[Series], span: float) -> None:
     """Observations per second and bucket: the buckets of Prometheus hold all that is smaller, too."""
     rising = sorted(series, key=lambda one: _bound(one.labels["le"]))
+    axes.set_xlim(0, span)
     if not rising:
         return
     times = sorted({at for one in rising for at in one.times})
@@ -86,8 +88,8 @@ def states(axes: Axes, panel: Panel, series: Sequence[Series], span: float) -> N
     axes.set_xlim(0, span)
     axes.set_ylim(max(len(shown), 1), 0)
     axes.yaxis.tick_right()
-    axes.set_yticks([row + 0.5 for row in range(len(shown))], [_short(one.name) for one in shown], fontsize=SMALL)
-    axes.tick_params(axis="y", length=0)
+    axes.set_yticks([row + 0.5 for row in range(len(shown))], [_short(one.name) for one in shown])
+    axes.tick_params(axis="y", length=0, labelsize=min(SMALL, _points(axes) / max(len(shown), 1)))
 
 
 def tile(axes: Axes, panel: Panel, series: Sequence[Series], span: float) -> None:
@@ -163,6 +165,13 @@ KINDS: Final[Mapping[str, Draw]] = {
 """By the type that Grafana knows the panel as. The last argument is the time shown, in seconds."""
 
 
+def _largest_first(series: Sequence[Series]) -> Sequence[Series]:
+    """Where not all have a name beside the axes, and a color of their own, those have that show most."""
+    if len(series) <= NAMES:
+        return series
+    return sorted(series, key=lambda one: max(one.values, default=0.0), reverse=True)
+
+
 def _stack(axes: Axes, series: Sequence[Series]) -> None:
     times = sorted({at for one in series for at in one.times})
     values = [[dict(zip(one.times, one.values, strict=True)).get(at, 0.0) for at in times] for one in series]
@@ -187,7 +196,12 @@ def _legend(axes: Axes, *others: Axes) -> None:
         # In inches, and beyond the numbers of an axis on the right.
         left = 1.0 + (0.42 if others else 0.05) * axes.figure.dpi / axes.bbox.width
         axes.legend(
-            *zip(*shown, strict=True), loc="upper left", bbox_to_anchor=(left, 1.05), fontsize=SMALL, frameon=False
+            *zip(*shown, strict=True),
+            loc="upper left",
+            bbox_to_anchor=(left, 1.05),
+            fontsize=SMALL,
+            frameon=False,
+            handlelength=1.2,
         )
 
 
@@ -211,6 +225,11 @@ def _words(panel: Panel) -> dict[str, str]:
 
 def _bound(text: str) -> float:
     return inf if text == "+Inf" else float(text)
+
+
+def _points(axes: Axes) -> float:
+    """How high the axes are, in points of a font."""
+    return float(axes.bbox.height * 72 / axes.figure.dpi)
 
 
 def _bare(axes: Axes) -> None:

@@ -6,6 +6,7 @@ Who does what, and why (measured with FastStream 0.7.8, aio-pika 10.2, aiormq 7.
   acknowledgements included. FastStream (aio-pika's robust connection) reconnects; everything else comes back by itself.
 - ``topology``: declares, on a channel of its own: FastStream's declarer caches by name, so that it would not declare
   again after a broker lost its data, and a mismatch must not cost anyone else's channel.
+- ``survey``: looks whether it is all there, for who may not or does not want to declare.
 - ``publisher``, ``confirms``, ``wire``: plain channels with confirms, taken from the link's connection. FastStream's
   publisher ignores its timeout and takes an unroutable message for a published one; its channels and aio-pika's robust
   ones hide when they died. A batch is written as a whole, which costs an eighth of as many publishes, and leaves few

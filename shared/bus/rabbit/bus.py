@@ -11,7 +11,7 @@ from shared.bus.base import MOST_HELD, RawConsumer
 from shared.bus.rabbit.claims import Claims, Locks
 from shared.bus.rabbit.consumer import RabbitRawConsumer
 from shared.bus.rabbit.held import RabbitHeld
-from shared.bus.rabbit.link import Link, LinkBroker
+from shared.bus.rabbit.link import Link, LinkBroker, LinkState
 from shared.bus.rabbit.plain import PlainPublisher
 from shared.bus.rabbit.publisher import LeanPublisher
 from shared.bus.rabbit.publishing import BodyLimit, RabbitPublisher
@@ -100,10 +100,9 @@ class RabbitBus:
         return self._publishing.connected and self._consuming.connected
 
     @property
-    def connections(self) -> dict[str, tuple[bool, str | None]]:
-        """By purpose: whether the connection is up, and why the broker accepts nothing from it at the moment."""
-        publishing, consuming = self._publishing, self._consuming
-        return {"publish": (publishing.connected, publishing.blocked), "consume": (consuming.connected, None)}
+    def connections(self) -> dict[str, LinkState]:
+        """How the connections stand, by purpose; what consumes is never blocked."""
+        return {"publish": self._publishing.state, "consume": self._consuming.state._replace(blocked=None)}
 
     async def declare(self, stream: StreamInfo) -> None:
         """See ``Bus.declare``; from now on the queue is declared again after every reconnect."""

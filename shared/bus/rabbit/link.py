@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
 from aio_pika import Channel
@@ -21,12 +21,22 @@ if TYPE_CHECKING:
     from aio_pika.abc import AbstractChannel
     from aiormq.abc import AbstractConnection
 
-__all__ = ["Link", "LinkBroker", "close_channel", "in_time"]
+__all__ = ["Link", "LinkBroker", "LinkState", "close_channel", "in_time"]
 
 CONNECT_TIMEOUT_S: Final = 5.0
 RECONNECT_S: Final = 1.0
 CLOSE_TIMEOUT_S: Final = 2.0
 """What a closed channel may keep its closer waiting; the broker's own part takes a millisecond."""
+
+
+class LinkState(NamedTuple):
+    """How a connection stands."""
+
+    connected: bool
+    blocked: str | None
+    """Why the broker accepts nothing from it at the moment, if it does not."""
+    losses: int
+    """How often it was lost, also where it was back before anyone looked."""
 
 
 class LinkBroker(RabbitBroker):
@@ -78,19 +88,41 @@ class Link:
         )
         self._connection: LaneConnection | None = None
         self._reasons = BlockedReasons()
+        self._stands = False
+        self._losses = 0
 
     async def open(self, on_reconnected: Callable[[], None]) -> None:
         """Connect; raises BrokerUnavailable. ``on_reconnected`` is called whenever the connection came back."""
         with translate_errors(f"connect to {self.where}"):
-            connection = await detached(self.broker.connect(), lambda _: in_time(self.broker.end()))
-            self._connection = cast("LaneConnection", connection)
-        self._connection.reconnect_callbacks.add(lambda _: on_reconnected())
+            self._connection = cast("LaneConnection", await self._attempt())
+        self._stands = True
+
+        def came_back(_: object) -> None:
+            self._stands = True
+            on_reconnected()
+
+        self._connection.reconnect_callbacks.add(came_back)
+        self._connection.close_callbacks.add(self._gone)
         self._reasons.attach()
+
+    async def _attempt(self) -> object:
+        """Connect once; whoever is cancelled waits for the end of it, which comes within CONNECT_TIMEOUT_S."""
+        attempt = asyncio.create_task(self.broker.connect(), name="connect")
+        try:
+            await asyncio.wait((attempt,))
+        except asyncio.CancelledError:
+            # aio-pika takes an attempt that is cancelled for one that failed, and would go on to try for ever.
+            await asyncio.wait((attempt,))
+            if attempt.exception() is None:
+                await in_time(self.broker.end())
+            raise
+        return attempt.result()
 
     async def close(self) -> None:
         """Close the connection; what a frozen broker keeps waiting goes on behind whoever stops to wait."""
         self._reasons.detach()
         self._connection = None
+        self._stands = False
         with suppress(BrokerUnavailable), translate_errors("close"):
             await detached(self.broker.end())
 
@@ -135,6 +167,11 @@ class Link:
             return None
         return self._reasons.of(connection)
 
+    @property
+    def state(self) -> LinkState:
+        """All of that at once."""
+        return LinkState(self.connected, self.blocked, self._losses)
+
     async def ready(self) -> None:
         """Wait until there is a connection."""
         if self._connection is None:
@@ -172,6 +209,12 @@ class Link:
         if connection is None or connection.is_closed:
             raise BrokerUnavailable(f"no connection to {self.where}")
         return connection
+
+    def _gone(self, *_: object) -> None:
+        # Attempts to connect that fail end here, too: those were no connection.
+        if self._stands:
+            self._stands = False
+            self._losses += 1
 
     def _underlay(self) -> "AbstractConnection | None":
         if self._connection is None or not self._connection.connected.is_set():

@@ -245,7 +245,7 @@ async def test_emit_logs_the_lines_and_what_is_left_at_the_end(
     aggregator = Aggregator()
     aggregator.buffer("mexc", "BTC/USDT", 1, dropped=1)
     task = asyncio.create_task(emit(aggregator, logger, interval_s=0.01))
-    await asyncio.wait_for(handler.came.wait(), 10)
+    await asyncio.wait_for(handler.came.wait(), 60)
     assert aggregator.debug
     aggregator.pipeline("market", "publish", 0, 3)
     for number in range(9):

@@ -172,6 +172,12 @@ CASES: list[tuple[Callable[[Events], None], dict[str, float], int, str]] = [
         "broker_lost | connection=publish | detail=reset by peer",
     ),
     (
+        lambda it: it.broker_unready("connect to amqp://rabbit:5672/: refused", 0.5),
+        {"broker_refusals_total": 1},
+        logging.WARNING,
+        "broker_unready | detail=connect to amqp://rabbit:5672/: refused | again=0.5 s",
+    ),
+    (
         lambda it: it.broker_blocked("publish", "low on memory"),
         {"broker_blocked{connection=publish}": 1},
         logging.WARNING,

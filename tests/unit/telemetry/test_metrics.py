@@ -1,11 +1,15 @@
 import re
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import pytest
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, generate_latest
 
 from shared.telemetry.declare import BYTE_BUCKETS, COUNT_BUCKETS, TIME_BUCKETS, MetricDescription
 from shared.telemetry.metrics import Metrics, catalogue, process_registry
+
+if TYPE_CHECKING:
+    from shared.telemetry.counting import Counter, Gauge, Histogram
 
 
 def registered(registry: CollectorRegistry) -> dict[str, tuple[str, str]]:
@@ -44,8 +48,9 @@ def test_no_histogram_has_a_symbol() -> None:
 
 @pytest.mark.parametrize("entry", catalogue(), ids=lambda entry: str(entry.name))
 def test_names_follow_the_conventions(entry: MetricDescription) -> None:
-    name, kind, _, unit, meaning, shown = entry
+    name, kind, labels, unit, meaning, shown = entry
     assert re.fullmatch(r"tidegate_[a-z]+(_[a-z]+)*", name)
+    assert all(label.isascii() and label.islower() and label.isalpha() for label in labels)
     words = name.removesuffix("_total").split("_")
     assert sum(words.count(each) for each in ("seconds", "bytes", "frames", "messages")) <= 1, "more than one unit"
     assert name.endswith("_total") == (kind == "counter")
