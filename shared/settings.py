@@ -44,6 +44,7 @@ __all__ = [
     "Target",
     "TelemetrySettings",
     "load",
+    "names_broker",
     "secrets",
     "targets",
 ]
@@ -129,7 +130,10 @@ class IngestSettings(Section):
 
 
 class NormalizerSettings(Section):
-    """How raw envelopes are consumed. ``executor``: parse on the loop in slices, or whole batches in a thread."""
+    """How raw envelopes are consumed. ``executor``: parse on the loop in slices, or whole batches in a thread.
+
+    ``linger_ms``: batches that follow each other within twice this time begin no closer than that; 0: never wait.
+    """
 
     executor: Literal["inline", "thread"] = "inline"
     batch_envelopes: Annotated[int, Field(gt=0)] = 64
@@ -238,6 +242,14 @@ def load(path: Path | None = None) -> Settings:
     if mistakes:
         raise SettingsError(mistakes)
     return settings
+
+
+def names_broker(path: Path | None = None) -> bool:
+    """Whether the environment or the settings file (as of :func:`load`, which finds its mistakes) says which broker."""
+    variables = {name.upper() for name, value in os.environ.items() if value}
+    if variables & {"AMQP_URL", "AMQP_URL_FILE", "TIDEGATE_BROKER", "TIDEGATE_BROKER__URL"}:
+        return True
+    return "url" in dict(items(_read(path).get("broker")))
 
 
 def _amqpurl() -> str | None:

@@ -7,8 +7,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from services.cli.bundled import bundled
-from services.cli.connecting import rabbit
-from shared.bus.base import Bus
+from services.cli.connecting import limits_of, rabbit
 from shared.control import StreamInfo
 from shared.errors import BrokerError, TopologyMismatch
 from shared.exchanges import adapter
@@ -22,9 +21,10 @@ CONNECT_S: Final = 15.0
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's arguments."""
-    parser.add_argument(
-        "--no-broker", action="store_true", help="look at the settings only (default: connect and declare)"
-    )
+    add = parser.add_argument
+    add("--no-broker", action="store_true", help="look at the settings only (default: at the broker, too)")
+    add("--declare", action="store_true", help="declare on the broker what is missing (default: only look)")
+    parser.epilog = "Status 1: something is wrong (FAIL). What is missing is not: who needs it declares it."
 
 
 def run(arguments: argparse.Namespace, settings: Settings, telemetry: Telemetry) -> int:
@@ -51,16 +51,16 @@ def run(arguments: argparse.Namespace, settings: Settings, telemetry: Telemetry)
         failed = True
         _say("FAIL", "exchanges", "nothing is enabled")
     if not arguments.no_broker:
-        failed |= not asyncio.run(_broker(settings))
+        failed |= not asyncio.run(_broker(settings, declare=arguments.declare))
     return 1 if failed else 0
 
 
-async def _broker(settings: Settings) -> bool:
+async def _broker(settings: Settings, *, declare: bool) -> bool:
+    """Whether it can be used."""
     where = _where(settings)
     try:
-        async with asyncio.timeout(CONNECT_S), rabbit(settings, "check") as bus:
-            _say("ok", "broker", f"{where}: connected, topology declared")
-            return await _queues(bus, settings)
+        async with asyncio.timeout(CONNECT_S):
+            return await (_declare if declare else _look)(settings, where)
     except BrokerError as error:
         _say("FAIL", "broker", f"{where}: {error}")
     except TimeoutError:
@@ -68,20 +68,45 @@ async def _broker(settings: Settings) -> bool:
     return False
 
 
-async def _queues(bus: Bus, settings: Settings) -> bool:
-    """Declare the raw queues as ingest would; those of the majors stand for all, their arguments are the same."""
-    fine = True
-    for target in targets(settings):
-        known = bundled(target.exchange, target.product)
-        for plan in adapter(target.exchange).plan(
-            target.product, known, target.feeds, target.endpoints, target.streams
-        ):
+async def _look(settings: Settings, where: str) -> bool:
+    from shared.bus.rabbit.survey import survey
+
+    url = settings.broker.url.get_secret_value()
+    fine, missing, different = await survey(url, "check", limits_of(settings), _streams(settings))
+    _say("ok", "broker", f"{where}: connected")
+    for problem in different:
+        _say("FAIL", "topology", problem)
+    if fine:
+        _say("ok", "topology", f"{len(fine)} AMQP exchanges and queues are as they should be")
+    for name in missing if fine or different else ():
+        _say("none", "topology", f"{name} is missing: who needs it declares it, or --declare")
+    if not (fine or different):
+        _say("none", "topology", "nothing is there yet: who starts declares what it needs, or --declare")
+    return not different
+
+
+async def _declare(settings: Settings, where: str) -> bool:
+    async with rabbit(settings, "check") as bus:
+        fine = True
+        for stream in _streams(settings):
             try:
-                await bus.declare(StreamInfo(plan.exchange, plan.product, "market", plan.name))
+                await bus.declare(stream)
             except TopologyMismatch as error:
                 fine = False
-                _say("FAIL", "queue", str(error))
+                _say("FAIL", "topology", str(error))
+        _say("ok", "broker", f"{where}: connected, topology declared")
     return fine
+
+
+def _streams(settings: Settings) -> list[StreamInfo]:
+    """Those of the majors stand for all that ingest may have: their queues' arguments are the same."""
+    return [
+        StreamInfo(plan.exchange, plan.product, "market", plan.name)
+        for target in targets(settings)
+        for plan in adapter(target.exchange).plan(
+            target.product, bundled(target.exchange, target.product), target.feeds, target.endpoints, target.streams
+        )
+    ]
 
 
 def _where(settings: Settings) -> str:

@@ -11,12 +11,14 @@ from typing import Any
 
 from msgspec import json, structs
 
+from services.cli.bursts import EVERY_S, FOR_S, add_burst, check_burst
 from services.cli.choosing import chosen
 from services.cli.connecting import limits_of
 from services.cli.errors import MAX_PORT, ReaderGone, UsageError, positive
 from services.cli.process import observed, stop_on_signals
 from services.cli.record import Recorder
 from services.cli.screen import Screen
+from services.cli.silence import Failures
 from services.cli.summary import settled, summary
 from services.cli.watch import MarketWatch
 from services.ingest.main import Ingest
@@ -35,11 +37,8 @@ from shared.telemetry.tasks import TaskSet
 __all__ = ["add_arguments", "run"]
 
 BURST_FIRST_S = 0.5
-BURST_EVERY_S = 10.0
-BURST_FOR_S = 5.0
 SETTLE_S = 10.0
 SETTLE_EVERY_S = 0.1
-MAX_BURST = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,20 +71,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="",
         help="comma-separated, unified or the venue's (default: the settings', else the majors)",
     )
-    add("--burst", type=float, default=1.0, metavar="N", help="bursts of N times the base rate (default: none)")
+    add_burst(parser)
     add("--metrics-port", type=int, help="serve /metrics, /livez and /readyz on this port (default: on none)")
     add("--record", type=Path, metavar="FILE", help="write the raw streams to a capture file (default: don't)")
+    parser.epilog = (
+        "Status 1: nothing was received from any exchange (why stands on standard error), or the recording misses "
+        "something."
+    )
 
 
 def run(arguments: argparse.Namespace, settings: Settings, telemetry: Telemetry) -> int:
-    """0 after an orderly end, 1 when the recording misses something; raises UsageError, SettingsError."""
+    """0 after an orderly end, 1 when nothing came from any exchange or the recording misses something.
+
+    Raises UsageError, SettingsError, TidegateError.
+    """
     options = _options(arguments)
     embedded = Embedded(options, settings, telemetry)
     result = asyncio.run(embedded.run())
-    status = 0
-    if embedded.problem is not None:
-        status = 1
-        sys.stderr.write(f"tidegate: {embedded.problem}\n")
+    sys.stderr.writelines(f"tidegate: {problem}\n" for problem in embedded.problems)
+    status = 1 if embedded.failed else 0
     if embedded.unread is not None:
         raise ReaderGone(status)
     if options.as_json:
@@ -96,11 +100,7 @@ def run(arguments: argparse.Namespace, settings: Settings, telemetry: Telemetry)
 def _options(arguments: argparse.Namespace) -> Options:
     if arguments.seconds is not None:
         positive("--seconds", arguments.seconds)
-    positive("--burst", arguments.burst)
-    if arguments.burst > MAX_BURST:
-        raise UsageError("--burst", f"must be at most {MAX_BURST}, {arguments.burst:g} was given")
-    if arguments.burst != 1 and arguments.live:
-        raise UsageError("--burst", "is for the simulator, not for --live")
+    check_burst(arguments.burst, live=arguments.live)
     port = arguments.metrics_port
     if port is not None and not 0 <= port <= MAX_PORT:
         raise UsageError("--metrics-port", f"must be 0 (any) to {MAX_PORT}, {port} was given")
@@ -135,13 +135,20 @@ class Embedded:
         source = "live venues" if options.live else "simulator"
         self._screen = Screen(self._watch, source, options.seconds, quiet=options.as_json)
         self._recorder: Recorder | None = None
+        self._silences: list[str] = []
         self.unread: BrokenPipeError | None = None
         """Set when nobody reads standard output any more."""
 
     @property
-    def problem(self) -> str | None:
-        """What the recording misses; None where there is none, or it misses nothing."""
-        return None if self._recorder is None else self._recorder.problem
+    def problems(self) -> list[str]:
+        """What the recording misses, and why exchanges were silent."""
+        missed = None if self._recorder is None else self._recorder.problem
+        return [*([] if missed is None else [missed]), *self._silences]
+
+    @property
+    def failed(self) -> bool:
+        """Whether the recording misses something, or nothing came from any exchange."""
+        return not self._watch.heard or (self._recorder is not None and self._recorder.problem is not None)
 
     async def run(self) -> dict[str, Any]:
         """Until the time is over or a signal comes; what it amounted to."""
@@ -152,6 +159,9 @@ class Embedded:
             stop = await stack.enter_async_context(stop_on_signals())
             tasks = await stack.enter_async_context(observed(telemetry, endpoint))
             wanted = await self._targets(stack, tasks)
+            exchanges = sorted({target.exchange for target in wanted})
+            failures = Failures(wanted)
+            stack.enter_context(failures.listening())
             bus = await stack.enter_async_context(self._bus)
             watching = tasks.spawn(self._watch.run(bus), "watch")
             recording = await self._record(bus, tasks)
@@ -172,7 +182,8 @@ class Embedded:
             await normalizing
             await recording()
             watching.cancel()
-            return summary(telemetry, self._watch, sorted({target.exchange for target in wanted}))
+            self._silences = failures.told(name for name in exchanges if name not in self._watch.heard)
+            return summary(telemetry, self._watch, exchanges)
 
     async def _targets(self, stack: AsyncExitStack, tasks: TaskSet) -> list[Target]:
         options = self._options
@@ -246,5 +257,5 @@ async def _nothing() -> None:
 async def _bursts(simulator: Simulator, factor: float) -> None:
     await asyncio.sleep(BURST_FIRST_S)
     while True:
-        simulator.burst(factor, BURST_FOR_S)
-        await asyncio.sleep(BURST_EVERY_S)
+        simulator.burst(factor, FOR_S)
+        await asyncio.sleep(EVERY_S)

@@ -1,7 +1,8 @@
 """A private RabbitMQ node: own name, ports, cookie and directories, so that one that already runs is left alone.
 
 The node runs from the installed ``rabbitmq-server`` in the foreground, listens on 127.0.0.1 only and dies with the
-process that started it, however that process ends.
+process that started it, however that process ends. Where ``RABBITMQ_IMAGE`` names a container image, it runs from that
+one: ``RABBITMQ_IMAGE=rabbitmq:4.1-management``.
 """
 
 import os
@@ -12,11 +13,14 @@ import socket
 import subprocess
 import tempfile
 import time
+from collections import deque
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final, Self
 
-__all__ = ["LocalRabbitError", "RabbitNode", "find_server", "free_ports"]
+from services.cli.rabbit_container import IMAGE, Container, LocalRabbitError
+
+__all__ = ["LocalRabbitError", "RabbitNode", "find_server", "free_ports", "provide_server"]
 
 # The script itself, not a distribution's wrapper around it: that changes user and directories.
 SCRIPT_DIRS: Final = (
@@ -29,10 +33,11 @@ NODE_NAME: Final = "tidegate@localhost"
 # Below what systems hand out to outgoing connections: a node that is down keeps its ports.
 PORTS: Final = range(20_000, 32_000)
 POLL_SECONDS: Final = 0.05
+CLAIMS: Final = 256
+"""Ports that a process holds claims to: the last ones, for the first ones are in use or done with."""
 
-
-class LocalRabbitError(RuntimeError):
-    """There is no RabbitMQ to start, or it was started and did not do what was asked; the text says what to do."""
+_claims: Final[deque[int]] = deque()
+"""File descriptors."""
 
 
 def find_server() -> Path:
@@ -42,8 +47,17 @@ def find_server() -> Path:
             return Path(directory)
     raise LocalRabbitError(
         "no rabbitmq-server in " + ", ".join(SCRIPT_DIRS) + ": install it (Debian, Ubuntu: apt-get install "
-        "rabbitmq-server; macOS: brew install rabbitmq), or set AMQP_URL to a broker that runs"
+        "rabbitmq-server; macOS: brew install rabbitmq), or name a container image in RABBITMQ_IMAGE, or set AMQP_URL "
+        "to a broker that runs"
     )
+
+
+def provide_server() -> None:
+    """Have what a node starts from, an image that is named is fetched; raises LocalRabbitError without any."""
+    if (container := _container()) is None:
+        find_server()
+    else:
+        container.provide()
 
 
 class RabbitNode:
@@ -66,6 +80,7 @@ class RabbitNode:
         self.port, self.prometheus_port, self._dist_port, self._epmd_port = free_ports(4)
         self._settings = settings
         self._prometheus = prometheus
+        self._container = _container()
         self._epmd: _Guarded | None = None
         self._node: _Guarded | None = None
 
@@ -86,7 +101,7 @@ class RabbitNode:
     @property
     def pid(self) -> int:
         """Process id of the node, which is the leader of its process group."""
-        return self._running_node().process.pid
+        return self._running_node().leader
 
     @property
     def running(self) -> bool:
@@ -97,20 +112,19 @@ class RabbitNode:
         """Start the node and wait until it answers; after ``kill`` or ``stop`` it comes back with its data."""
         if self.running:
             return self
-        scripts = find_server()
+        provide_server()
         self._prepare()
         self._release()
-        if self._epmd is None or self._epmd.process.poll() is not None:
-            epmd = ["epmd", "-port", str(self._epmd_port), "-address", "127.0.0.1"]
-            self._epmd = _Guarded(epmd, self._environment(), self.directory / "epmd.log")
-        self._node = _Guarded([str(scripts / "rabbitmq-server")], self._environment(), self.log)
+        self._node = node = self._launch()
         deadline = time.monotonic() + timeout
         while not _answers(self.port):
-            if self._node.ended_within(POLL_SECONDS):
+            if node.ended_within(POLL_SECONDS):
                 raise LocalRabbitError(f"RabbitMQ ended while it started; {self._excerpt()}")
             if time.monotonic() > deadline:
                 self.kill()
                 raise LocalRabbitError(f"RabbitMQ did not answer in {timeout:g} s; {self._excerpt()}")
+        if self._container is not None:
+            node.leader = self._container.pid()
         return self
 
     def stop(self, timeout: float = 30.0) -> None:
@@ -135,9 +149,17 @@ class RabbitNode:
 
     def ctl(self, *arguments: str, timeout: float = 60.0) -> str:
         """Run ``rabbitmqctl`` (about a second each) and return what it printed."""
-        command = [str(find_server() / "rabbitmqctl"), "--quiet", *arguments]
+        if self._container is None:
+            command, environment = [str(find_server() / "rabbitmqctl")], self._environment()
+        else:
+            command, environment = self._container.enter("rabbitmqctl"), None
         done = subprocess.run(
-            command, env=self._environment(), capture_output=True, text=True, timeout=timeout, check=False
+            [*command, "--quiet", *arguments],
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            check=False,
         )
         if done.returncode != 0:
             raise LocalRabbitError(f"rabbitmqctl {' '.join(arguments)} ended with {done.returncode}: {done.stderr}")
@@ -168,6 +190,15 @@ class RabbitNode:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def _launch(self) -> "_Guarded":
+        if self._container is not None:
+            command = self._container.run(self.directory, self._variables())
+            return _Guarded(command, None, self.log, self._container.remove)
+        if self._epmd is None or self._epmd.process.poll() is not None:
+            epmd = ["epmd", "-port", str(self._epmd_port), "-address", "127.0.0.1"]
+            self._epmd = _Guarded(epmd, self._environment(), self.directory / "epmd.log")
+        return _Guarded([str(find_server() / "rabbitmq-server")], self._environment(), self.log)
 
     def _running_node(self) -> "_Guarded":
         if self._node is None or not self.running:
@@ -201,8 +232,11 @@ class RabbitNode:
     def _environment(self) -> dict[str, str]:
         foreign = ("RABBITMQ_", "ERL_", "NOTIFY_SOCKET")
         inherited = {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
+        return inherited | self._variables()
+
+    def _variables(self) -> dict[str, str]:
         at = str(self.directory)
-        return inherited | {
+        return {
             "HOME": at,
             "LC_ALL": "C.UTF-8",
             "ERL_EPMD_ADDRESS": "127.0.0.1",
@@ -225,11 +259,16 @@ class RabbitNode:
 
 
 class _Guarded:
-    """A process group that a guard kills when this process is gone: the guard waits for the end of its input."""
+    """A process group that a guard kills when this process is gone: the guard waits for the end of its input.
+
+    ``end``: what the guard does as well. ``leader``: of the process group that signals are for.
+    """
 
     GUARD: Final = 'read -r _; kill -s KILL -- "-$0"'
 
-    def __init__(self, command: Sequence[str], environment: Mapping[str, str], log: Path) -> None:
+    def __init__(
+        self, command: Sequence[str], environment: Mapping[str, str] | None, log: Path, end: str = ":"
+    ) -> None:
         with log.open("ab") as output:
             self.process = subprocess.Popen(
                 command,
@@ -240,8 +279,9 @@ class _Guarded:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
+        self.leader = self.process.pid
         self._guard = subprocess.Popen(
-            ["/bin/sh", "-c", self.GUARD, str(self.process.pid)],
+            ["/bin/sh", "-c", f"{self.GUARD}; {end}", str(self.process.pid)],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -249,7 +289,7 @@ class _Guarded:
         )
 
     def signal(self, number: signal.Signals) -> None:
-        os.killpg(self.process.pid, number)
+        os.killpg(self.leader, number)
 
     def ended_within(self, seconds: float) -> bool:
         try:
@@ -263,20 +303,44 @@ class _Guarded:
         self.process.wait()
 
 
+def _container() -> Container | None:
+    image = os.environ.get(IMAGE)
+    return Container(image) if image else None
+
+
 def free_ports(count: int) -> list[int]:
-    """Ports of 127.0.0.1 that nobody listens on."""
+    """Ports of 127.0.0.1 that nobody listens on, and that no other process gets from here while this one runs."""
     found: list[int] = []
     for port in random.sample(PORTS, len(PORTS)):
-        with socket.socket() as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                probe.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-        found.append(port)
+        if _is_free(port) and _claim(port):
+            found.append(port)
         if len(found) == count:
             return found
     raise LocalRabbitError(f"fewer than {count} free ports were found in {PORTS.start}-{PORTS.stop - 1}")
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
+
+
+def _claim(port: int) -> bool:
+    """Hold the UDP port of the number, which nobody sends to: that ends with the process, however it ends."""
+    claim = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    try:
+        claim.bind(("127.0.0.1", port))
+    except OSError:
+        claim.close()
+        return False
+    _claims.append(claim.detach())
+    if len(_claims) > CLAIMS:
+        os.close(_claims.popleft())
+    return True
 
 
 def _answers(port: int) -> bool:

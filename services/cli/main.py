@@ -74,9 +74,14 @@ COMMANDS: Final = {
     "streams": Command("which normalizer owns which stream", "streams"),
     "journal": Command("what an account's journals hold; --set-aside where one is broken", "journal"),
     "check": Command("settings, broker, topology: what is wrong and where", "checking"),
-    "bench": Command("benchmarks: parse, executor, publish, pipeline, scale, latency, overload, journey", "benching"),
+    "bench": Command(
+        "benchmarks: parse, executor, publish, pipeline, scale, latency, overload, metrics, account, journey",
+        "benching",
+    ),
 }
 WITHOUT_SETTINGS: Final = frozenset({"normalize"})
+ON_BROKER: Final = frozenset({"ingest", "normalizer", "record", "replay", "tap", "quarantine", "streams", "check"})
+"""Those that use the broker of a `tidegate up` that runs, where neither environment nor settings name one."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -121,6 +126,10 @@ def _run(arguments: argparse.Namespace) -> int:
     from shared.telemetry.bundle import Telemetry
 
     settings = load(arguments.config)
+    if arguments.command in ON_BROKER:
+        from services.cli.connecting import beside_up
+
+        settings = beside_up(settings, arguments.config)
     telemetry = Telemetry()
     with _logging(arguments, settings, telemetry):
         return int(run(arguments, settings, telemetry))

@@ -14,11 +14,12 @@ from msgspec import DecodeError, Raw, Struct, json
 
 from services.cli.bundled import bundled
 from services.cli.errors import ReaderGone, UsageError
+from services.cli.lists import load_instruments, read
 from shared.envelope import Frame, FrameKind, RestReply, encode_reply
-from shared.errors import ParseError, TidegateError
+from shared.errors import TidegateError
 from shared.exchanges import EXCHANGES, adapter
 from shared.exchanges.base import Adapter, Feed, Fetch, FrameClass, Resync
-from shared.instruments import Instrument, InstrumentTable
+from shared.instruments import InstrumentTable
 from shared.messages import encode_messages
 from shared.normalizing import Outcome, StreamNormalizer
 
@@ -75,7 +76,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError("--product", f"{arguments.product!r} is no product of {venue.name}; there are {known}")
     instruments = InstrumentTable(bundled(venue.name, arguments.product))
     if arguments.instruments is not None:
-        instruments = _load_instruments(venue, arguments.product, arguments.instruments)
+        instruments = load_instruments(venue, arguments.product, arguments.instruments)
     replies = [] if arguments.rest is None else _load_replies(arguments.rest)
     offline = Offline(venue, arguments.product, instruments, replies)
     with _opened(arguments.file) as lines:
@@ -214,31 +215,9 @@ def _same_request(recorded: str, wanted: str) -> bool:
     return one.path == other.path and parse_qs(one.query).get("symbol") == parse_qs(other.query).get("symbol")
 
 
-def _load_instruments(venue: Adapter, product: str, path: Path) -> InstrumentTable:
-    """The file is one reply body, or one a line where the venue sends its list in pages."""
-    data = _read("--instruments", path)
-    pages = [line for line in data.splitlines() if line.strip()]
-    try:
-        found = venue.instruments(product, data)
-    except ParseError as error:
-        if len(pages) < 2:
-            raise UsageError("--instruments", f"{path} is no instrument list of {venue.name}: {error}") from error
-        found = [instrument for page in pages for instrument in _page(venue, product, path, page)]
-    if not found:
-        raise UsageError("--instruments", f"{path} lists no instrument of {venue.name} {product}")
-    return InstrumentTable(found)
-
-
-def _page(venue: Adapter, product: str, path: Path, page: bytes) -> Sequence[Instrument]:
-    try:
-        return venue.instruments(product, page)
-    except ParseError as error:
-        raise UsageError("--instruments", f"{path} is no instrument list of {venue.name}: {error}") from error
-
-
 def _load_replies(path: Path) -> list[RestReply]:
     replies = []
-    for number, line in enumerate(_read("--rest", path).splitlines(), start=1):
+    for number, line in enumerate(read("--rest", path).splitlines(), start=1):
         if not line.strip():
             continue
         try:
@@ -248,13 +227,6 @@ def _load_replies(path: Path) -> list[RestReply]:
         except (DecodeError, RecursionError, ValueError) as error:
             raise UsageError("--rest", f'{path} line {number} is no {{"url", "body"}}: {error}') from error
     return replies
-
-
-def _read(argument: str, path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise UsageError(argument, f"{path} cannot be read: {error.strerror}") from error
 
 
 def _opened(file: str) -> BinaryIO:

@@ -7,6 +7,7 @@ import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from services.cli.notes import address, leave
 from shared.settings import TelemetrySettings
 from shared.telemetry.aggregate import emit
 from shared.telemetry.bundle import Telemetry
@@ -51,12 +52,14 @@ async def stop_on_signals() -> AsyncIterator[asyncio.Event]:
 
 @asynccontextmanager
 async def observed(telemetry: Telemetry, settings: TelemetrySettings | None) -> AsyncIterator[TaskSet]:
-    """Samplers and log lines run within the block, and the HTTP endpoint where settings are given."""
+    """Samplers and log lines run within the block and, where settings are given, the HTTP endpoint, noted for `top`."""
     async with TaskSet(telemetry.events.task_crashed) as tasks:
         tasks.spawn(LoopSampler(telemetry.metrics, telemetry.aggregator).run(), "loop_sampler")
         tasks.spawn(emit(telemetry.aggregator, PERFORMANCE), "log_lines")
         if settings is None:
             yield tasks
             return
-        async with serve(routes(telemetry.registry, telemetry.health), settings.host, settings.port):
-            yield tasks
+        endpoints = routes(telemetry.registry, telemetry.health)
+        async with serve(endpoints, settings.host, settings.port) as port:
+            with leave("run", {address(settings.host, port): "run"}):
+                yield tasks

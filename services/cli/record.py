@@ -28,7 +28,8 @@ class Recorder:
     def __init__(self, path: Path, events: Events, patterns: Sequence[str] = ("market.#",)) -> None:
         self._path = path
         self._events = events
-        self._patterns = patterns
+        self.patterns = patterns
+        """Of routing keys on ``raw``."""
         self._waiting: list[bytes] = [MAGIC]
         self._size = 0
         self._taken = 0
@@ -56,7 +57,7 @@ class Recorder:
         """
         file = await asyncio.to_thread(_File, self._path)
         try:
-            subscriber = await bus.subscribe(RAW, self._patterns, limit=100_000)
+            subscriber = await bus.subscribe(RAW, self.patterns, limit=100_000)
             self.ready.set()
             try:
                 await self._record(file, subscriber, stop)

@@ -8,7 +8,7 @@ from typing import BinaryIO
 
 from msgspec import Raw, json
 
-from services.normalizer.batch import unlisted
+from services.normalizer.batch import Seed
 from services.normalizer.holding import Owned
 from services.normalizer.session import Session
 from services.normalizer.telemetry import NormalizerTelemetry
@@ -25,9 +25,15 @@ __all__ = ["replay"]
 
 
 async def replay(
-    path: Path, speed: float, settings: Settings, clock: Clock, telemetry: NormalizerTelemetry, bus: Bus | None
+    path: Path,
+    speed: float,
+    settings: Settings,
+    clock: Clock,
+    telemetry: NormalizerTelemetry,
+    bus: Bus | None,
+    seed: Seed,
 ) -> None:
-    """Play a file. ``speed`` 0 is as fast as it goes, 1 the recorded pace.
+    """Play a file. ``speed`` 0 is as fast as it goes, 1 the recorded pace; ``seed`` gives the lists of new streams.
 
     With a bus (entered already) messages go to it; without, they go to standard output (JSON, one a line) and
     rejections to standard error. Raises CaptureError where the file is damaged, after all before that place was played.
@@ -37,7 +43,7 @@ async def replay(
         publisher: Publisher = _Printer(sys.stdout.buffer, sys.stderr.buffer)
         if bus is not None:
             publisher = _Playback(await bus.publisher())
-        session = Session(source, publisher, settings, clock, telemetry, Owned(""), unlisted)
+        session = Session(source, publisher, settings, clock, telemetry, Owned(""), seed)
         try:
             await session.run()
         except BrokerUnavailable:

@@ -3,7 +3,6 @@
 import os
 import signal
 import subprocess
-import sys
 import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -13,6 +12,7 @@ from time import monotonic
 from typing import Final, NamedTuple
 
 from services.cli.guard import Guard
+from services.cli.output import LogFile, Output, Shown, everything
 from services.cli.procfile import Process
 
 __all__ = ["Runner"]
@@ -43,15 +43,30 @@ _Event = _Ended | _Signalled | _Unread
 
 
 class Runner:
-    """Starts every process in order. When one ends, a signal comes or nobody reads any more, all of them end."""
+    """Starts every process in order. When one ends, a signal comes or nobody reads any more, all of them end.
 
-    def __init__(self, processes: Sequence[Process], environment: Mapping[str, str], directory: Path) -> None:
+    What they say goes to ``log``, and to standard output where ``shown`` lets it.
+    """
+
+    def __init__(
+        self,
+        processes: Sequence[Process],
+        environment: Mapping[str, str],
+        directory: Path,
+        log: LogFile | None = None,
+        shown: Shown = everything,
+    ) -> None:
         self._processes = processes
         self._environment = environment
         self._directory = directory
         self._events: SimpleQueue[_Event] = SimpleQueue()
-        self._output = _Output(max(len(one.name) for one in processes), self._events)
+        width = max(len(one.name) for one in processes)
+        self._output = Output(width, lambda: self._events.put(_Unread()), log, shown)
         self._children: list[_Child] = []
+
+    def say(self, text: str) -> None:
+        """A line of our own among theirs; from any thread."""
+        self._output.line(SYSTEM, text)
 
     def ask(self, number: int) -> None:
         """End: from a signal handler, at any time. Asked again, nothing is waited for any more."""
@@ -103,35 +118,6 @@ class Runner:
         self._output.line(SYSTEM, f"{event.child.name} stopped (rc={event.status})")
 
 
-class _Output:
-    """Standard output, line by line from several threads.
-
-    Written to as a file descriptor: a thread that hangs in Python's own buffer would stop the interpreter's end.
-    """
-
-    def __init__(self, width: int, events: "SimpleQueue[_Event]") -> None:
-        self._width = width
-        self._events = events
-        self._lock = threading.Lock()
-        self._descriptor = sys.stdout.fileno()
-        self._unread = False
-
-    def line(self, name: str, text: str) -> None:
-        """One line of our own."""
-        self.write(name, text.encode() + b"\n")
-
-    def write(self, name: str, line: bytes) -> None:
-        """One line; without an effect once nobody reads."""
-        data = f"{name:<{self._width}} | ".encode() + line
-        with self._lock:
-            try:
-                while data and not self._unread:
-                    data = data[os.write(self._descriptor, data) :]
-            except OSError:
-                self._unread = True
-                self._events.put(_Unread())
-
-
 class _Child:
     """One process, the leader of a group and of a session of its own: a terminal's signals don't reach it."""
 
@@ -141,7 +127,7 @@ class _Child:
         environment: Mapping[str, str],
         directory: Path,
         guard: Guard,
-        output: _Output,
+        output: Output,
         events: "SimpleQueue[_Event]",
     ) -> None:
         self.name = of.name

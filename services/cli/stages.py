@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from services.cli.accounts import run_account
 from services.cli.application import run_application
+from services.cli.bursts import EVERY_S, FOR_S, add_burst, check_burst
 from services.cli.errors import MAX_PORT, UsageError, positive
 from services.cli.process import stop_on_signals
 from services.ingest.main import Ingest
@@ -159,15 +160,15 @@ def add_simulator(parser: argparse.ArgumentParser) -> None:
     add("--port", type=int, help="listen here, 0 is any free one (default: the settings' simulator.port)")
     add("--host", help="listen on this address (default: the settings' simulator.host)")
     add("--rate", type=float, help="orders and cancels per second and instrument (default: the settings')")
-    add("--burst", type=float, metavar="N", help="every 30 s, N times the rate for 5 s (default: never)")
+    add_burst(parser)
 
 
 def run_simulator(arguments: argparse.Namespace, settings: Settings, telemetry: Telemetry) -> int:
     """Until SIGTERM."""
     del telemetry
-    for name in ("rate", "burst"):
-        if getattr(arguments, name) is not None:
-            positive(f"--{name}", getattr(arguments, name))
+    if arguments.rate is not None:
+        positive("--rate", arguments.rate)
+    check_burst(arguments.burst)
     if arguments.port is not None and not 0 <= arguments.port <= MAX_PORT:
         raise UsageError("--port", f"must be 0 (any) to {MAX_PORT}, {arguments.port} was given")
     asyncio.run(_simulator(arguments, settings))
@@ -199,8 +200,9 @@ async def _simulator(arguments: argparse.Namespace, settings: Settings) -> None:
         port=section.port if arguments.port is None else arguments.port,
         rate=arguments.rate or section.rate,
         seed=section.seed,
-        burst=arguments.burst or 1.0,
-        burst_every=30.0 if arguments.burst else 0.0,
+        burst=arguments.burst,
+        burst_every=EVERY_S if arguments.burst != 1 else 0.0,
+        burst_for=FOR_S,
         accounts=simulated_accounts(section),
     )
     sys.stderr.write(f"tidegate: the simulated venues are at http://{chosen.host}:{chosen.port}/control/state\n")

@@ -6,14 +6,18 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
+from typing import Final
 
 from msgspec import DecodeError, Raw, json
 
+from services.cli.asking import ask_for_state
 from services.cli.connecting import rabbit
 from services.cli.errors import UsageError, binding, positive
+from services.cli.lists import Lists
 from services.cli.process import stop_on_signals
 from services.cli.record import Recorder
 from services.cli.replay import replay
+from services.cli.tap_line import tap_line
 from services.normalizer.telemetry import NormalizerTelemetry
 from shared.accounts.messages import decode_account_messages
 from shared.bus.base import Bus, Subscriber
@@ -26,7 +30,10 @@ from shared.topology import ACCOUNT, MARKET
 
 __all__ = ["add_record", "add_replay", "add_tap", "run_record", "run_replay", "run_tap"]
 
-REJECTED = 3
+REJECTED: Final = 3
+REPLAYED: Final = ("frames_received", "messages_published", "frames_rejected")
+LISTEN_FACTOR: Final = 2.2
+"""Every ingest is heard twice, whenever it spoke last."""
 
 
 def add_tap(parser: argparse.ArgumentParser) -> None:
@@ -79,7 +86,7 @@ async def _print(
             if as_json:
                 texts = [bytes(item) for item in json.decode(delivery.body, type=list[Raw])]
             else:
-                texts = [_line(message).encode() for message in decode(delivery.body)]
+                texts = [tap_line(delivery.key, message).encode() for message in decode(delivery.body)]
         except DecodeError as error:
             sys.stderr.write(f"tidegate: a message of {delivery.key} was not understood: {error}\n")
             continue
@@ -87,23 +94,6 @@ async def _print(
         sys.stdout.buffer.writelines(text + b"\n" for text in texts)
         sys.stdout.buffer.flush()
         left = None if left is None else left - len(texts)
-
-
-def _line(message: Message) -> str:
-    """One line for people: feed, exchange, symbol, then what is particular to the feed."""
-    head = {"exchange", "symbol", "native_symbol", "ts_received", "ts_normalized", "stream", "epoch", "frame", "part"}
-    fields = [
-        f"{name}={_short(getattr(message, name))}"
-        for name in message.__struct_fields__
-        if name not in head and getattr(message, name) is not None
-    ]
-    return f"{message.feed} {message.exchange} {message.symbol or message.stream} " + " ".join(fields)
-
-
-def _short(value: object) -> str:
-    if isinstance(value, list) and len(value) > 1:
-        return f"{value[0]}…({len(value)})"
-    return str(value)
 
 
 def add_record(parser: argparse.ArgumentParser) -> None:
@@ -131,6 +121,9 @@ async def _record(settings: Settings, recorder: Recorder, seconds: float | None)
         if seconds is not None:
             asyncio.get_running_loop().call_later(seconds, stop.set)
         recording = tasks.spawn(recorder.run(bus, stop), "recorder")
+        await tasks.first(recorder.ready.wait())
+        listen_s = LISTEN_FACTOR * settings.ingest.announce_interval_s
+        tasks.spawn(ask_for_state(bus, recorder.patterns, listen_s), "asking")
         await recording
 
 
@@ -141,17 +134,31 @@ def add_replay(parser: argparse.ArgumentParser) -> None:
         "--speed", type=float, default=0.0, metavar="X", help="1: as recorded; 0 (default): as fast as possible"
     )
     parser.add_argument("--broker", action="store_true", help="publish on the broker (default: print)")
+    parser.add_argument(
+        "--instruments",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="the venue's instrument list, as `normalize` takes it, for streams that brought none; where there are "
+        "several products, of one as bybit.linear=FILE; may be given several times (default: what was recorded)",
+    )
+    parser.epilog = "Ends with what it came to on standard error. Status 3: frames were rejected."
 
 
 def run_replay(arguments: argparse.Namespace, settings: Settings, telemetry: Telemetry) -> int:
-    """Play a file; 3 when frames were rejected."""
+    """Play a file; 3 when frames were rejected. Raises UsageError, CaptureError, BrokerError, OSError."""
     if arguments.speed:
         positive("--speed", arguments.speed)
-    return asyncio.run(_replay(settings, telemetry, arguments.file, arguments.speed, broker=arguments.broker))
+    lists = Lists(arguments.instruments)
+    asyncio.run(_replay(settings, telemetry, arguments.file, arguments.speed, lists, broker=arguments.broker))
+    frames, messages, rejected = (int(telemetry.total(f"tidegate_{name}_total", {})) for name in REPLAYED)
+    sys.stderr.write(f"tidegate: {frames} frames, {messages} messages, {rejected} rejected\n")
+    return REJECTED if rejected else 0
 
 
-async def _replay(settings: Settings, telemetry: Telemetry, path: Path, speed: float, *, broker: bool) -> int:
+async def _replay(
+    settings: Settings, telemetry: Telemetry, path: Path, speed: float, lists: Lists, *, broker: bool
+) -> None:
     async with AsyncExitStack() as stack:
         bus: Bus | None = await stack.enter_async_context(rabbit(settings, "replay")) if broker else None
-        await replay(path, speed, settings, SystemClock(), NormalizerTelemetry(telemetry), bus)
-    return REJECTED if telemetry.total("tidegate_frames_rejected_total", {}) else 0
+        await replay(path, speed, settings, SystemClock(), NormalizerTelemetry(telemetry), bus, lists.seed)

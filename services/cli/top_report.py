@@ -15,6 +15,7 @@ __all__ = ["Balance", "ExchangeRow", "Look", "ProcessRow", "Report", "StreamRow"
 SHARE: Final = 0.99
 INGEST: Final = "ingest"
 NORMALIZER: Final = "normalizer"
+ACCOUNT_FRAMES: Final = "account_frames_received_total"
 CIRCUIT_STATES: Final = ("open", "half_open", "closed")
 """The worst first."""
 
@@ -109,7 +110,7 @@ class ProcessRow(Struct, frozen=True):
 
 
 class Balance(Struct, frozen=True):
-    """Frames since the processes started.
+    """Frames of the market plane since the processes started.
 
     ``received = published + conflated + shed + rejected + lost + in_flight + between + balance``. ``between`` is what
     the broker holds, or what a process counted that is gone by now; None unless both stages were seen. ``balance`` is
@@ -209,6 +210,9 @@ def _process(look: Look) -> ProcessRow:
     stages = look.values_of("batch_frames_count", "stage")
     exchanges = look.values_of("frames_received_total", "exchange", stage=INGEST)
     roles = [f"{stage} {' '.join(exchanges)}" if stage == INGEST else stage for stage in stages]
+    if _of_accounts(look):
+        held = [] if look.now is None else look.now.series(ACCOUNT_FRAMES)
+        roles = [f"account {of['exchange']} {of['account']}" for of, _ in held] or ["normalizer of accounts"]
     return ProcessRow(
         look.target,
         look.now is not None,
@@ -223,7 +227,14 @@ def _process(look: Look) -> ProcessRow:
     )
 
 
-def _balance(looks: Sequence[Look]) -> Balance:
+def _of_accounts(look: Look) -> bool:
+    """Whether it is a process of the account plane, which sheds nothing and counts what it receives by account."""
+    return bool(look.values_of(ACCOUNT_FRAMES, "account") or look.values_of("account_state_usable", "account"))
+
+
+def _balance(every: Sequence[Look]) -> Balance:
+    looks = [look for look in every if not _of_accounts(look)]
+
     def of(name: str, **labels: str) -> int:
         return _total(looks, name, **labels)
 

@@ -1,13 +1,12 @@
 """How ``tidegate top`` shows a report: tables that fit the terminal, or plain lines."""
 
 from collections.abc import Iterator, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
-from rich.cells import cell_len
 from rich.console import Console, Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
+from services.cli.fitting import Column, Row, duration, fitted, rate
 from services.cli.top_report import Balance, ExchangeRow, ProcessRow, Report, StreamRow
 
 __all__ = ["lines", "view"]
@@ -18,15 +17,6 @@ OVERHEAD: Final = 5
 LAGGING_S: Final = 0.05
 OLD_S: Final = 10.0
 
-
-class Column(NamedTuple):
-    """A column and how long it stays where there is no room: that with the lowest number goes first."""
-
-    name: str
-    stays: int
-    left: bool = False
-
-
 FLOW: Final = (
     Column("stream", 99, left=True), Column("frames/s", 98), Column("msgs/s", 90), Column("q_wait", 80),
     Column("norm", 70), Column("write", 60), Column("lag", 55), Column("qsize", 50), Column("shed", 85),
@@ -36,14 +26,6 @@ PROCESSES: Final = (
     Column("process", 99, left=True), Column("is", 98, left=True), Column("cpu", 80), Column("memory", 50),
     Column("lag", 90), Column("write", 70), Column("tasks", 40), Column("owns", 60),
 )  # fmt: skip
-
-
-class Row(NamedTuple):
-    """Cells in the order of the columns; ``name`` is the first one where there is nothing above it."""
-
-    name: str
-    cells: Sequence[str]
-    style: str = ""
 
 
 def view(report: Report, width: int, height: int | None, not_asked: int) -> RenderableType:
@@ -59,7 +41,7 @@ def view(report: Report, width: int, height: int | None, not_asked: int) -> Rend
         if rows > room:
             processes = _keep(processes, max(1, room // 3))
             flow = _keep(flow, max(1, room - len(processes)))
-    parts: list[RenderableType] = [_table(FLOW, flow, width), "", _table(PROCESSES, processes, width), totals]
+    parts: list[RenderableType] = [fitted(FLOW, flow, width), "", fitted(PROCESSES, processes, width), totals]
     if left_out := rows - len(flow) - len(processes):
         parts.append(Text(f"{left_out} rows are left out: the window is too low", style="yellow"))
     if not_asked:
@@ -89,12 +71,12 @@ def _exchange(row: ExchangeRow) -> Row:
     waits = [wait for wait in row.q_wait_s.values() if wait is not None]
     cells = (
         row.exchange,
-        _rate(row.frames_per_s),
-        _rate(row.messages_per_s),
-        _time(max(waits, default=None)),
-        _time(row.norm_time_s),
-        _time(row.net_write_s),
-        _time(row.loop_lag_s),
+        rate(row.frames_per_s),
+        rate(row.messages_per_s),
+        duration(max(waits, default=None)),
+        duration(row.norm_time_s),
+        duration(row.net_write_s),
+        duration(row.loop_lag_s),
         f"{row.qsize}",
         f"{row.shed}",
         f"{row.lost}",
@@ -110,8 +92,8 @@ def _stream(row: StreamRow) -> Row:
     owners = ",".join(_short(owner) for owner in row.owners)
     cells = (
         f" {row.stream.removeprefix(f'{row.exchange}.')}",
-        "down" if row.up is False else _rate(row.frames_per_s),
-        _rate(row.messages_per_s),
+        "down" if row.up is False else rate(row.frames_per_s),
+        rate(row.messages_per_s),
         "",
         "",
         "",
@@ -137,8 +119,8 @@ def _process(row: ProcessRow) -> Row:
         row.role or "-",
         "-" if row.cpu is None else f"{row.cpu:.0%}",
         f"{row.memory_bytes / 1024**2:.0f}M",
-        _time(row.loop_lag_s),
-        _time(row.net_write_s),
+        duration(row.loop_lag_s),
+        duration(row.net_write_s),
         f"{row.active_tasks}",
         f"{row.streams_owned}",
     )
@@ -154,29 +136,6 @@ def _totals(frames: Balance) -> str:
     )
 
 
-def _table(columns: Sequence[Column], rows: Sequence[Row], width: int) -> Table:
-    shown = _fitting(columns, rows, width)
-    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), expand=False, header_style="dim")
-    for index in shown:
-        table.add_column(
-            columns[index].name, justify="left" if columns[index].left else "right", no_wrap=True, overflow="ellipsis"
-        )
-    for row in rows:
-        table.add_row(*(Text(row.cells[index]) for index in shown), style=row.style)
-    return table
-
-
-def _fitting(columns: Sequence[Column], rows: Sequence[Row], width: int) -> list[int]:
-    """Which columns there is room for."""
-    shown = list(range(len(columns)))
-    wide = [
-        max([len(column.name), *(cell_len(row.cells[index]) for row in rows)]) for index, column in enumerate(columns)
-    ]
-    while len(shown) > 1 and sum(wide[index] + 1 for index in shown) - 1 > width:
-        shown.remove(min(shown, key=lambda index: columns[index].stays))
-    return shown
-
-
 def _keep(rows: Sequence[Row], count: int) -> list[Row]:
     """So many of the rows, in their order; what is wrong stays."""
     bad = [index for index, row in enumerate(rows) if "red" in row.style][:count]
@@ -186,18 +145,3 @@ def _keep(rows: Sequence[Row], count: int) -> list[Row]:
 
 def _short(target: str) -> str:
     return target.removeprefix(LOCAL)
-
-
-def _rate(value: float | None) -> str:
-    return "-" if value is None else f"{value:,.0f}"
-
-
-def _time(seconds: float | None) -> str:
-    """In five characters: what is asked for has to fit into 80 columns."""
-    if seconds is None:
-        return "-"
-    if seconds < 0.000_999_5:
-        return f"{seconds * 1e6:.0f}µs"
-    if seconds < 0.995:
-        return f"{seconds * 1e3:.1f}ms" if seconds < 0.009_95 else f"{seconds * 1e3:.0f}ms"
-    return f"{seconds:.1f}s"

@@ -7,18 +7,14 @@ from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
 from services.cli.errors import UsageError
-from services.cli.local import FIRST_PORT
-from services.cli.procfile import PORT_STEP
+from services.cli.notes import left
 from services.cli.top_report import Look
 from shared.errors import RequestFailed
 from shared.telemetry.scrape import Scrape
 from shared.transport.http import PageReader
 
-__all__ = ["Address", "Targets", "known_ports", "parse"]
+__all__ = ["Address", "Targets", "parse"]
 
-STAGES: Final = 8
-REPLICAS: Final = 16
-"""``make up`` gives its n-th stage the ports from 9110 + 100 n on, one for each process of it."""
 DISCOVER_EVERY: Final = 5
 """Looks; in between only those are asked that answered before."""
 MOST: Final = 256
@@ -39,17 +35,20 @@ class Address(NamedTuple):
 
 
 class Targets:
-    """The given addresses or, without any, whatever of Tidegate answers on this machine."""
+    """The given addresses or, without any, those where this user's commands on this machine say that they serve.
 
-    def __init__(self, given: Sequence[str], port: int) -> None:
+    ``port`` is where a single stage has its metrics by the settings: it leaves no note.
+    """
+
+    def __init__(self, given: Sequence[str], port: int | None = None) -> None:
         self._given = [parse(one) for one in given]
-        self._guessed = [] if given else [Address("127.0.0.1", one, "/metrics") for one in known_ports(port)]
+        self._port = port
         self._targets: dict[Address, _Target] = {}
         self._looks = 0
         self.left_out = 0
 
     async def look(self, reader: PageReader) -> list[Look]:
-        """Ask all at once. Of the ports that are only guessed, those that never answered say nothing."""
+        """Ask all at once. Of addresses that were not given, those where Tidegate never answered say nothing."""
         asked = await self._resolved() if self._given else self._likely()
         self.left_out = max(0, len(asked) - MOST)
         targets = {address: self._targets.get(address) or _Target(address) for address in asked[:MOST]}
@@ -61,7 +60,11 @@ class Targets:
         return [look for look in looks if look.target in names]
 
     def _likely(self) -> list[Address]:
-        return self._guessed if self._looks % DISCOVER_EVERY == 0 else list(self._targets)
+        if self._looks % DISCOVER_EVERY:
+            return list(self._targets)
+        noted = [parse(address) for note in left() for address in note.listening]
+        single = [] if self._port is None else [Address("127.0.0.1", self._port, "/metrics")]
+        return list(dict.fromkeys([*self._targets, *single, *noted]))
 
     async def _resolved(self) -> list[Address]:
         found = await asyncio.gather(*(_replicas(address) for address in self._given))
@@ -106,12 +109,6 @@ def parse(url: str) -> Address:
     if parts.scheme != "http" or not host or parts.username is not None:
         raise UsageError("--target", f"must be http://host:port/metrics, {url!r} was given")
     return Address(host, port or 80, parts.path if parts.path not in {"", "/"} else "/metrics")
-
-
-def known_ports(port: int) -> list[int]:
-    """Where a single stage serves its metrics by the settings, and the processes of ``make up`` by its defaults."""
-    up = [FIRST_PORT + PORT_STEP * stage + replica for stage in range(STAGES) for replica in range(REPLICAS)]
-    return list(dict.fromkeys([port, *up]))
 
 
 async def _replicas(address: Address) -> list[Address]:

@@ -69,6 +69,8 @@ class MarketWatch:
 
     rows: dict[tuple[str, str], Row] = field(default_factory=dict)
     latencies: dict[str, Latencies] = field(default_factory=dict)
+    heard: set[str] = field(default_factory=set)
+    """Exchanges of which market data came, and not just news of their streams."""
     messages: int = 0
     undecodable: int = 0
     dropped: int = 0
@@ -100,6 +102,8 @@ class MarketWatch:
         self.messages += len(messages)
         if first.symbol is None:
             return
+        if not isinstance(first, StreamStatus):
+            self.heard.add(first.exchange)
         row = self.rows.get((first.exchange, first.symbol))
         if row is None:
             row = self.rows[first.exchange, first.symbol] = Row(first.exchange, first.symbol)

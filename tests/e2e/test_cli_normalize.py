@@ -40,7 +40,7 @@ def test_what_came_of_a_line_is_there_before_the_next_one_comes() -> None:
         process.stdin.flush()
         assert json.decode(process.stderr.readline())["code"] == "invalid_json"
         process.stdin.close()
-        assert process.wait(timeout=20) == 3
+        assert process.wait(timeout=60) == 3
 
 
 @pytest.mark.parametrize("merged", [False, True], ids=["stdout", "both"])

@@ -1,18 +1,11 @@
 """``tidegate run``: the market plane in one process, as a user starts it."""
 
-import os
-import pty
 import re
 import signal
 import socket
-import struct
 import subprocess
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
-from fcntl import ioctl
+from contextlib import closing
 from pathlib import Path
-from select import select
-from termios import TIOCSWINSZ
 from typing import Any
 
 import pytest
@@ -22,6 +15,7 @@ from services.cli.local_rabbit import free_ports
 from tests.support.eventually import eventually_sync
 from tests.support.paths import ROOT
 from tests.support.processes import Stage, counter
+from tests.support.terminal import Terminal, on_terminal, plain
 from tests.unit.cli.processes import command, environment, finished
 
 pytestmark = pytest.mark.e2e
@@ -132,7 +126,7 @@ def test_a_signal_ends_it_in_order(number: signal.Signals) -> None:
         eventually_sync(lambda: counter(stage.metrics(), "tidegate_messages_published_total") > 100, "messages flow")
         assert "tidegate_event_loop" in stage.metrics() or "tidegate_loop" in stage.metrics()
         stage.process.send_signal(number)
-        assert stage.process.wait(timeout=20) == 0
+        assert stage.process.wait(timeout=60) == 0
         result = json.decode(stage.log().splitlines()[-1])
         assert conserved(result)
         assert result["messages_published"] > 100
@@ -145,69 +139,78 @@ def test_a_reader_who_has_enough_ends_it() -> None:
     script = f"{' '.join(command('run', '--seconds', '30', '--exchange', 'bybit'))} 2>/dev/null | head -n 1"
     script += "; echo ${PIPESTATUS[0]}"
     done = subprocess.run(
-        ["bash", "-c", script], cwd=ROOT, capture_output=True, env=environment(), timeout=25, check=True
+        ["bash", "-c", script], cwd=ROOT, capture_output=True, env=environment(), timeout=60, check=True
     )
     lines = done.stdout.decode().splitlines()
     assert lines[0].startswith("bybit ")
     assert lines[1] == "0"
 
 
-@contextmanager
-def on_terminal(*arguments: str, rows: int = 60, columns: int = 180) -> Iterator[Callable[[float], str]]:
-    """A command on a pseudo-terminal; gives a function that waits a while for more and returns all so far."""
-    control, terminal = pty.openpty()
-    ioctl(terminal, TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
-    more = {"TERM": "xterm-256color", "COLUMNS": str(columns), "LINES": str(rows)}
-    with subprocess.Popen(
-        command(*arguments), stdin=terminal, stdout=terminal, stderr=terminal, cwd=ROOT, env=environment(more)
-    ) as process:
-        os.close(terminal)
-        seen = bytearray()
-
-        def more_of_it(wait: float) -> str:
-            if select([control], [], [], wait)[0]:
-                try:
-                    seen.extend(os.read(control, 65_536))
-                except OSError:  # the other side is closed
-                    process.wait(timeout=20)
-            return seen.decode(errors="replace")
-
-        try:
-            yield more_of_it
-        finally:
-            process.kill()
-            os.close(control)
+COLUMNS = ["instrument", "bid", "ask", "last", "frames/s", "messages/s", "latency", "gaps", "shed"]
+INSTRUMENTS = 32
 
 
-COLUMNS = ("instrument", "bid", "ask", "last", "frames/s", "messages/s", "latency", "gaps", "shed")
+def pages(terminal: Terminal) -> list[list[str]]:
+    """The tables that were drawn so far, each as its lines."""
+    drawn = plain(terminal.look(0.2)).replace("\r", "").split("Tidegate, simulator: ")
+    return [page.rstrip("\n").split("\n") for page in drawn[1:]]
 
 
-def plain(text: str) -> str:
-    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text)
-
-
-def test_a_terminal_shows_a_live_table_and_no_log_lines() -> None:
-    with on_terminal("run", "--seconds", "3", "--exchange", "bybit") as look:
-
-        def ended() -> bool:
-            return plain(look(0.2)).count("Tidegate, simulator:") >= 3
-
-        eventually_sync(ended, "the table was drawn three times", within=40)
-        text = plain(look(0.5))
-    heads = [line for line in text.splitlines() if "instrument" in line]
-    assert heads
-    for head in heads:
-        cells = [cell.strip() for cell in re.split("[┃│|]", head) if cell.strip()]
-        assert tuple(cells) == COLUMNS
-    assert re.search(r"bybit BTC/USDT:USDT\s*│\s*[0-9.]+\s*│\s*[0-9.]+", text)
+@pytest.mark.parametrize(("rows", "columns", "left_out"), [(24, 80, True), (40, 120, False)])
+def test_a_terminal_shows_a_live_table_that_fits_and_no_log_lines(rows: int, columns: int, *, left_out: bool) -> None:
+    arguments = command("run", "--seconds", "8")
+    with on_terminal(arguments, environment(), rows, columns) as terminal:
+        eventually_sync(lambda: len(pages(terminal)) >= 3, "the table was drawn three times", within=60)
+        eventually_sync(lambda: terminal.look() and terminal.process.poll() is not None, "the end", within=60)
+        text = plain(terminal.look())
+        last = pages(terminal)[-1]
     assert "performance_metrics" not in text
     assert "INFO" not in text
+    assert len(last) < rows
+    assert max(map(len, last)) <= columns
+    title, head, *body = last
+    assert title.endswith(" messages")
+    assert head.split() == COLUMNS
+    exchanges = [line.split()[0] for line in body if line and not line.startswith(" ") and "left out" not in line]
+    instruments = [line.split() for line in body if line.startswith(" ")]
+    assert exchanges == sorted(EXCHANGES)
+    if left_out:
+        assert body[-1] == f"{INSTRUMENTS - len(instruments)} instruments are left out: the window is too low"
+        assert len(last) == rows - 1
+    else:
+        assert len(instruments) == INSTRUMENTS
+    for cells in instruments:
+        assert len(cells) >= len(COLUMNS) - 1, cells  # there may have been no trade yet
+    assert {"BTC/USDT", "BTC/USDT:USDT", "BTC/USD:BTC"} <= {cells[0] for cells in instruments}
 
 
 def test_what_is_logged_beside_a_table_stands_above_it() -> None:
-    with on_terminal("-v", "run", "--seconds", "3", "--exchange", "bybit", "--symbols", "BTC/USDT") as look:
-        eventually_sync(lambda: plain(look(0.2)).count("Tidegate, simulator:") >= 3, "three tables", within=40)
-        text = plain(look(0.5))
+    arguments = command("-v", "run", "--seconds", "3", "--exchange", "bybit", "--symbols", "BTC/USDT")
+    with on_terminal(arguments, environment(), 60, 180) as terminal:
+        eventually_sync(lambda: len(pages(terminal)) >= 3, "three tables", within=60)
+        text = plain(terminal.look(0.5))
     assert "stream_connected" in text
     for line in text.splitlines():
-        assert not ("│" in line and "performance_metrics" in line), line
+        assert not ("BTC/USDT " in line and "performance_metrics" in line and line.startswith(" ")), line
+
+
+def test_silent_exchanges_are_told_with_the_host_and_the_reason(tmp_path: Path) -> None:
+    (port,) = free_ports(1)
+    file = tmp_path / "tidegate.toml"
+    file.write_text(
+        f"""
+        [exchanges.bybit.products.spot]
+        websocket = "ws://127.0.0.1:{port}"
+        rest = "http://127.0.0.1:{port}"
+        [exchanges.mexc.products.spot]
+        websocket = "ws://127.0.0.1:{port}"
+        rest = "http://127.0.0.1:{port}"
+        """
+    )
+    done = finished("--config", str(file), "run", "--live", "--seconds", "3", "--json")
+    assert done.returncode == 1
+    assert json.decode(done.stdout.splitlines()[-1])["frames_received"] == 0
+    *_, bybit, mexc = done.stderr.decode().splitlines()
+    for line, name in ((bybit, "bybit"), (mexc, "mexc")):
+        assert line.startswith(f"tidegate: nothing was received from {name}; GET http://127.0.0.1:{port}/")
+        assert "Connect call failed" in line or "Connection refused" in line

@@ -4,6 +4,7 @@ import asyncio
 import signal
 import subprocess
 from collections.abc import AsyncIterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -16,14 +17,15 @@ from shared.bus.rabbit import RabbitBus
 from shared.capture import read
 from shared.envelope import decode_envelope
 from shared.topology import CONTROL, MARKET, RAW, raw_key, resync_key
-from tests.support.eventually import eventually, eventually_async
+from tests.support.eventually import eventually, eventually_async, eventually_sync
 from tests.support.paths import ROOT
+from tests.support.processes import Stage
 from tests.unit.cli.processes import command, environment, finished
 from tests.unit.normalizer.plane import LINEAR, SPOT, connected, envelope, messages, running, text, trades_of
 
 pytestmark = pytest.mark.integration
 
-DEADLINE = 10.0
+DEADLINE = 30.0
 PASSWORD = "opensesame%40cave"
 
 
@@ -66,7 +68,7 @@ async def test_tap_for_people_and_bodies_that_are_no_messages(bus: RabbitBus, ra
         await asyncio.wait({tapping}, timeout=0.1)
     done = tapping.result()
     assert done.returncode == 0
-    assert done.stdout == b"trade bybit BTC/USDT trade_id=7 price=1.5 size=2 side=buy\n"
+    assert done.stdout == b"00:00:00.000 trade.bybit.x side=buy size=2 price=1.5\n"
     assert b"a message of trade.bybit.x was not understood" in done.stderr or done.stderr == b""
 
 
@@ -106,13 +108,45 @@ async def test_record_and_replay_over_the_broker(bus: RabbitBus, rabbit_url: str
             await control.receive()
 
 
-def test_check_of_a_broker_that_is_well(rabbit_url: str) -> None:
-    done = finished("check", more={"AMQP_URL": rabbit_url})
+async def there(url: str) -> set[str]:
+    """The AMQP exchanges and queues of the topology that are there."""
+    found = set()
+    async with await aio_pika.connect(url) as connection:
+        for kind, name in (("exchange", MARKET), ("exchange", RAW), ("queue", "raw.market.mexc.spot.0")):
+            channel = await connection.channel()
+            with suppress(aio_pika.exceptions.ChannelNotFoundEntity):
+                await getattr(channel, f"get_{kind}")(name, ensure=True)
+                found.add(name)
+    return found
+
+
+async def test_check_looks_and_declares_only_when_asked(rabbit_url: str) -> None:
+    done = await run("check", url=rabbit_url)
     lines = done.stdout.decode().splitlines()
     assert (done.returncode, done.stderr) == (0, b"")
-    assert all(line.startswith("ok  ") for line in lines)
     assert any(line.startswith("ok    broker: amqp://127.0.0.1:") for line in lines)
     assert any(line.startswith("ok    bybit.linear: 5 symbols, wss://stream.bybit.com") for line in lines)
+    assert lines[-1] == "none  topology: nothing is there yet: who starts declares what it needs, or --declare"
+    assert await there(rabbit_url) == set()
+
+    done = await run("check", "--declare", url=rabbit_url)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert await there(rabbit_url) == {MARKET, RAW, "raw.market.mexc.spot.0"}
+
+    done = await run("check", url=rabbit_url)
+    assert done.returncode == 0
+    *_, last = done.stdout.decode().splitlines()
+    assert last == "ok    topology: 18 AMQP exchanges and queues are as they should be"
+
+
+async def test_check_names_what_is_missing(bus: RabbitBus, rabbit_url: str) -> None:
+    await bus.declare(LINEAR)
+    done = await run("check", url=rabbit_url)
+    lines = [line for line in done.stdout.decode().splitlines() if "topology" in line]
+    assert done.returncode == 0
+    assert lines[0] == "ok    topology: 9 AMQP exchanges and queues are as they should be"
+    assert "none  topology: queue raw.market.mexc.spot.0 is missing: who needs it declares it, or --declare" in lines
+    assert len(lines) == 10
 
 
 def test_check_of_a_broker_that_is_down() -> None:
@@ -132,12 +166,23 @@ def test_check_of_a_password_that_is_wrong(rabbit_node: RabbitNode) -> None:
     silent(done)
 
 
-@pytest.mark.parametrize("name", ["normalizer", "tap", "record x", "-v tap", "-v check", "replay --broker x"])
+@pytest.mark.parametrize("name", ["tap", "record x", "-v tap", "-v check", "replay --broker x"])
 def test_no_command_prints_the_password(name: str) -> None:
     url = f"amqp://user:{PASSWORD}@127.0.0.1:{free_ports(1)[0]}/"
     done = finished(*name.split(), more={"AMQP_URL": url, "TIDEGATE_TELEMETRY__PORT": "0"})
     assert done.returncode == 1
     silent(done)
+
+
+def test_a_stage_that_waits_for_its_broker_does_not_print_the_password() -> None:
+    url = f"amqp://user:{PASSWORD}@127.0.0.1:{free_ports(1)[0]}/"
+    stage = Stage("normalizer", environment={"AMQP_URL": url})
+    try:
+        eventually_sync(lambda: "broker_unready" in stage.log(), "it says what it waits for", within=60)
+        assert stage.terminate() == 0
+        assert "opensesame" not in stage.log()
+    finally:
+        stage.close()
 
 
 def silent(done: subprocess.CompletedProcess[bytes]) -> None:
@@ -153,7 +198,7 @@ async def test_check_names_a_queue_of_other_arguments(bus: RabbitBus, rabbit_url
     done = await run("check", url=rabbit_url)
     assert done.returncode == 1
     (line,) = [line for line in done.stdout.decode().splitlines() if line.startswith("FAIL")]
-    assert line.startswith("FAIL  queue: queue raw.market.mexc.spot.0 exists with ")
+    assert line.startswith("FAIL  topology: queue raw.market.mexc.spot.0 exists with ")
     limits = {"TIDEGATE_QUEUES__QUARANTINE_MESSAGES": "7"}
     done = await run("check", url=rabbit_url, more=limits)
     assert done.returncode == 1
@@ -219,7 +264,7 @@ def test_a_log_level_that_is_chosen_is_kept(tmp_path: Path) -> None:
         (("simulator", "--port", "99999"), "--port: must be 0 (any) to 65535"),
         (("up", "--burst", "0"), "--burst: must be a positive number"),
         (("up", "--port", "65300"), "--port: must leave room"),
-        (("up", "--port", "9400"), "--port: 9400 leads to 9400, where the simulator listens"),
+        (("up", "--port", "9300"), "--port: 9300 leads to 9400, where the simulator listens"),
     ],
 )
 def test_unusable_arguments(arguments: tuple[str, ...], line: str) -> None:

@@ -72,7 +72,8 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[bytes
 def test_a_replay_gives_the_recorded_runs_messages_again(recorded: tuple[Path, list[bytes]]) -> None:
     path, messages = recorded
     done = finished("replay", str(path))
-    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.returncode == 0
+    assert re.fullmatch(rf"tidegate: \d+ frames, {len(messages)} messages, 0 rejected\n", done.stderr.decode())
     assert in_order(done.stdout.splitlines()) == in_order(messages)
 
 

@@ -55,10 +55,10 @@ class Run:
 
     def ended(self) -> int:
         """Its status, when it has ended by itself and nothing of it is left."""
-        out, error = self.process.communicate(timeout=30)
+        out, error = self.process.communicate(timeout=60)
         self.lines += out.decode().splitlines()
         assert error == b""
-        eventually_sync(self.mark.gone, "nothing is left", within=10)
+        eventually_sync(self.mark.gone, "nothing is left", within=60)
         return self.process.returncode
 
 
@@ -70,7 +70,7 @@ def running(**commands: str) -> Iterator[Run]:
     finally:
         run.process.kill()
         run.process.communicate()
-        eventually_sync(run.mark.gone, "its guard ends what is left", within=40, interval=0.1)
+        eventually_sync(run.mark.gone, "its guard ends what is left", within=60, interval=0.1)
 
 
 def test_lines_stand_under_their_names_and_processes_start_in_order() -> None:
@@ -124,8 +124,8 @@ def test_a_reader_that_has_had_enough_ends_all() -> None:
         run.until("chat", 5)
         assert run.process.stdout is not None
         run.process.stdout.close()
-        assert run.process.wait(timeout=30) == 0
-        eventually_sync(run.mark.gone, "nothing is left", within=10)
+        assert run.process.wait(timeout=60) == 0
+        eventually_sync(run.mark.gone, "nothing is left", within=60)
 
 
 def test_a_child_of_a_child_is_not_left_behind() -> None:
@@ -138,4 +138,4 @@ def test_its_own_death_ends_everything() -> None:
         run.until("up")
         run.process.kill()
         run.process.wait()
-        eventually_sync(run.mark.gone, "the guard ends them", within=10)
+        eventually_sync(run.mark.gone, "the guard ends them", within=60)

@@ -1,9 +1,6 @@
 """The recorder on the in-process bus."""
 
 import asyncio
-import resource
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -13,6 +10,7 @@ from shared.bus.memory import MemoryBus
 from shared.capture import read
 from shared.telemetry.bundle import Telemetry
 from shared.topology import RAW, raw_key
+from tests.support.limits import room_for
 from tests.unit.normalizer.plane import LINEAR, SPOT
 
 
@@ -79,17 +77,6 @@ async def test_a_file_that_cannot_be_written_is_an_error(tmp_path: Path) -> None
             await Recorder(tmp_path, Telemetry().events).run(bus, asyncio.Event())
 
 
-@contextmanager
-def room_for(size: int) -> Iterator[None]:
-    """A disk on which no file gets longer."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
-
-
 async def failed(path: Path, bodies: list[bytes]) -> Recorder:
     """Record what is too much; the recorder, which has ended by itself."""
     telemetry = Telemetry()
@@ -100,7 +87,7 @@ async def failed(path: Path, bodies: list[bytes]) -> Recorder:
         recording = asyncio.create_task(recorder.run(bus, asyncio.Event()))
         await recorder.ready.wait()
         await publisher.publish_batch(RAW, [(raw_key(LINEAR), body) for body in bodies], deadline_s=1)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             await recording
     assert telemetry.total("tidegate_recording_failures_total", {}) == 1
     return recorder

@@ -8,7 +8,7 @@ from rich.console import Console
 from services.cli.errors import UsageError
 from services.cli.top_report import Look, Report, report
 from services.cli.top_table import lines, view
-from services.cli.top_targets import known_ports, parse
+from services.cli.top_targets import parse
 from shared.telemetry.bundle import Telemetry
 from shared.telemetry.scrape import Scrape
 from shared.telemetry.stages import IngestMetrics, NormalizerMetrics, PublisherMetrics, StreamMetrics
@@ -162,6 +162,18 @@ def test_processes_say_what_they_are_and_one_that_is_down_is_a_row(plane: Plane)
     assert "10.0.0.9:9100 down: Connection refused" in " ".join(drawn(found, 80, None).split())
 
 
+def test_accounts_are_named_and_no_part_of_the_balance_of_market_frames(plane: Plane) -> None:
+    plane.burst()
+    before = plane.report().frames
+    ingest, normalizer = Process("127.0.0.1:9710"), Process("127.0.0.1:9610")
+    ingest.metrics.account_frames_received.labels("bybit", "main").inc(5)
+    normalizer.metrics.account_state_usable.labels("bybit", "main").set(1)
+    NormalizerMetrics(normalizer.metrics, "bybit").received(5)
+    found = report([*plane.look(), ingest.look(), normalizer.look()], NOW)
+    assert found.frames == before
+    assert [row.role for row in found.processes[-2:]] == ["account bybit main", "normalizer of accounts"]
+
+
 def test_a_process_that_was_looked_at_once_has_no_rates() -> None:
     process = Process("127.0.0.1:9310")
     IngestMetrics(process.metrics, "mexc").received(10, 10)
@@ -251,10 +263,3 @@ def test_a_target_may_leave_out_scheme_and_path(given: str) -> None:
 def test_what_is_no_target_is_named(given: str) -> None:
     with pytest.raises(UsageError, match="--target: must be http://host:port/metrics"):
         parse(given)
-
-
-def test_the_ports_of_make_up_are_known() -> None:
-    ports = known_ports(9100)
-    assert ports[0] == 9100
-    assert {9210, 9211, 9310, 9410, 9510} <= set(ports)
-    assert len(ports) == len(set(ports))
