@@ -6,6 +6,8 @@ SHELL := /bin/bash
 MAKEFLAGS += --no-builtin-rules
 
 ARGS ?=
+# How many tests run side by side; 0: one after the other. Most of them wait most of the time.
+WORKERS ?= 0
 VENV := .venv
 PY := $(VENV)/bin/python
 PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore $(PY) -m pip --quiet
@@ -36,7 +38,7 @@ up: $(RUNTIME) ## the stages as processes on RabbitMQ: AMQP_URL, else a private 
 
 .PHONY: test
 test: $(DEV) ## every test but soak and containers, on a private RabbitMQ (ARGS="tests/unit -k book")
-	$(PY) -m pytest --durations=10 $(ARGS)
+	$(PY) -m pytest --durations=10 --numprocesses=$(WORKERS) --dist=loadfile --no-loadscope-reorder $(ARGS)
 
 .PHONY: test-unit
 test-unit: $(DEV) ## what needs no broker and no second process

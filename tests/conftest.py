@@ -7,9 +7,15 @@ import pytest
 
 from tests.support.prometheus import ensure_prometheus
 from tests.support.rabbit import RabbitNode, VirtualHosts, ensure_server
+from tests.support.spreading import spread
 
 NEEDS_RABBIT = {"rabbit_node", "own_rabbit_node"}
 NEEDS_PROMETHEUS = {"promtool", "prometheus"}
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if hasattr(config, "workerinput"):
+        items[:] = spread(items)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
@@ -21,6 +27,15 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         ensure_server()
     if wanted & NEEDS_PROMETHEUS:
         ensure_prometheus()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def runtime_directory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Where commands leave notes for each other: what the user of this machine runs meanwhile is none of ours."""
+    directory = tmp_path_factory.mktemp("runtime")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_RUNTIME_DIR", str(directory))
+        yield directory
 
 
 @pytest.fixture(scope="session")

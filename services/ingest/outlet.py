@@ -11,6 +11,7 @@ from services.ingest.packing import Packer
 from services.ingest.telemetry import StreamTelemetry
 from shared.batching import BatchPolicy, Trigger
 from shared.bus.base import Publisher
+from shared.bus.deadline import Deadline
 from shared.circuit import Circuit
 from shared.clock import Clock
 from shared.control import StreamInfo
@@ -38,6 +39,10 @@ _frame: Final[Callable[[tuple[int, int, bytes]], Frame]] = partial(tuple.__new__
 """Once per message off a socket: three times as fast as ``Frame`` itself, which is Python."""
 OPEN_CIRCUIT_PAUSE_NS: Final = 20_000_000
 IDLE_NS: Final = 1_000_000_000
+GRACE_S: Final = 1.0
+"""A publisher keeps its deadline itself; one that does not is cut off so much later."""
+GRACE_TURNS: Final = 1_000
+"""Of the loop, besides: where that was held up both deadlines are over at once; the publisher's is to come first."""
 
 
 class OutletSettings(Struct, frozen=True):
@@ -247,11 +252,12 @@ class Outlet:
             self.put_mark(Shed([ShedItem(None, None, "overflow", refused)]))
 
     async def _publish(self, body: bytes, entries: list[Entry]) -> None:
-        circuit = self._permits.circuit
+        circuit, deadline_s = self._permits.circuit, self._settings.deadline_s
         started = self._clock.monotonic()
         before = (circuit.state, circuit.failures)
         try:
-            await self._publisher.publish(RAW, self._key, body, deadline_s=self._settings.deadline_s)
+            async with Deadline(deadline_s + GRACE_S, turns=GRACE_TURNS):
+                await self._publisher.publish(RAW, self._key, body, deadline_s=deadline_s)
         except asyncio.CancelledError:
             circuit.abandoned()
             self._buffer.note_lost(entries, "shutdown")
@@ -259,7 +265,7 @@ class Outlet:
             raise
         except Exception as error:
             self._failed(error, entries, started)
-            if not isinstance(error, BrokerError):
+            if not isinstance(error, BrokerError | TimeoutError):
                 raise
         else:
             circuit.success()
@@ -270,6 +276,8 @@ class Outlet:
 
     def _failed(self, error: Exception, entries: list[Entry], started: int) -> None:
         now = self._clock.monotonic()
+        if isinstance(error, TimeoutError):
+            error = PublishFailed("timeout", "the publisher did not keep its deadline")
         if isinstance(error, PublishFailed) and error.reason == "refused":
             self._permits.circuit.abandoned()  # that body is no good; it tells nothing of the broker
         else:

@@ -52,7 +52,6 @@ def left_over(mark: str) -> list[str]:
 
 
 @pytest.mark.e2e
-@pytest.mark.timeout(300)
 def test_four_designs_report_the_same_things_and_leave_nothing_running(tmp_path: Path) -> None:
     ensure_server()
     mark = uuid4().hex

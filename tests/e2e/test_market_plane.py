@@ -15,7 +15,7 @@ from tests.support.consumer import CheckingConsumer
 from tests.support.eventually import eventually_async
 from tests.support.processes import Stage, counter, fetch_json, post_json
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.e2e
 
 EXCHANGES: Final = ("bybit", "mexc", "binance")
 SECONDS: Final = 60.0
@@ -205,7 +205,7 @@ async def conservation(plane: Plane) -> None:
         assert rejected >= 3
         return True
 
-    await eventually_async(holds, "the conservation law holds", within=20, interval=0.5)
+    await eventually_async(holds, "the conservation law holds", within=60, interval=0.5)
 
 
 def test_every_process_says_what_is_wrong_with_an_unreachable_broker() -> None:
@@ -213,7 +213,7 @@ def test_every_process_says_what_is_wrong_with_an_unreachable_broker() -> None:
     environment = {**os.environ, "AMQP_URL": f"amqp://guest:guest@127.0.0.1:{free_ports(1)[0]}/"}
     stage = Stage("check", environment=environment)
     try:
-        assert stage.process.wait(timeout=30) == 1
+        assert stage.process.wait(timeout=60) == 1
         assert "FAIL  broker: amqp://127.0.0.1:" in stage.log()
         assert "guest" not in stage.log()
     finally:

@@ -9,7 +9,7 @@ from tests.soak.plan import SHORTEST
 from tests.soak.soak import soak
 from tests.support.rabbit import ensure_server
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.e2e
 
 OPTIONS = Options(seconds=0.0, seed=1, rate=8.0, heartbeat_s=2, first=SHORTEST)
 

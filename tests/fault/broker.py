@@ -53,8 +53,7 @@ class Broker:
 
 def _states(node: RabbitNode) -> set[str]:
     """The states of all threads of the node's process group, as proc(5) has them."""
-    assert node._node is not None
-    group = str(node._node.process.pid)
+    group = str(node.pid)
     states: set[str] = set()
     for stat in Path("/proc").glob("[0-9]*/task/*/stat"):
         with suppress(OSError):  # gone meanwhile

@@ -22,18 +22,18 @@ pytestmark = pytest.mark.fault
 
 BOOK = StreamInfo("bybit", "linear", "market", "bybit.linear.0")
 PRIVATE = StreamInfo("bybit", "linear", "account", "bybit.main")
-DEADLINE_S = 5.0
+DEADLINE_S = 30.0
 
 Try = Callable[[aiormq.abc.AbstractChannel], Awaitable[object]]
 
 
 @pytest.fixture(scope="module")
-def urls(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+def urls() -> Iterator[dict[str, str]]:
     """Each role's address on a node of its own."""
     ensure_server()
-    directory = tmp_path_factory.mktemp("credentials")
-    subprocess.run([sys.executable, ROOT / "rabbitmq/first_start.py", directory], capture_output=True, check=True)
     with RabbitNode() as node:
+        directory = node.directory / "credentials"  # where the node can read, wherever it runs
+        subprocess.run([sys.executable, ROOT / "rabbitmq/first_start.py", directory], capture_output=True, check=True)
         node.ctl("import_definitions", str(directory / "broker/definitions.json"))
         yield {file.parent.name: _at(node, file) for file in directory.glob("*/amqp-url")}
 

@@ -52,7 +52,7 @@ async def test_publishers_are_told_and_consumers_go_on(broker: Broker, publishin
 async def test_bus_opens_and_leaves_while_the_alarm_lasts(broker: Broker, publishing: PublisherKind) -> None:
     before = asyncio.all_tasks()
     await broker.memory_alarm(on=True)
-    async with asyncio.timeout(40):
+    async with asyncio.timeout(60):
         async with RabbitBus(broker.url, "test", publisher=publishing) as bus:
             await bus.declare(STREAM)
             publisher = await bus.publisher()

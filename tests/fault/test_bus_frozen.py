@@ -18,7 +18,7 @@ from tests.support.eventually import eventually
 pytestmark = pytest.mark.fault
 
 FROZEN_FOR = 0.5
-SLACK = 5.0
+SLACK = 15.0
 
 
 @pytest.fixture

@@ -101,7 +101,7 @@ async def test_consumer_of_a_deleted_queue_ends(rabbit_url: str, operator: Abstr
         receiving = asyncio.create_task(consumer.receive(1))
         await asyncio.sleep(0)
         await operator.queue_delete("raw.market.bybit.linear.0")
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             with pytest.raises(BrokerUnavailable, match=r"raw\.market\.bybit\.linear\.0"):
                 await receiving
         await consumer.close()

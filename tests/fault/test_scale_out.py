@@ -9,7 +9,7 @@ from services.cli.local_rabbit import RabbitNode
 from tests.support.eventually import eventually
 from tests.support.fleet import Fleet, Witness, fleet, witness
 
-pytestmark = [pytest.mark.fault, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.fault
 
 STREAMS = 8
 

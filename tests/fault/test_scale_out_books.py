@@ -21,7 +21,7 @@ from tests.support.fleet import Feed, Witness, fleet, witness
 from tests.unit.exchanges.bybit.frames import book
 from tests.unit.normalizer.plane import connected, text
 
-pytestmark = [pytest.mark.fault, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.fault
 
 SYMBOLS = ("BTCUSDT", "ETHUSDT")
 UPDATES = 1_000

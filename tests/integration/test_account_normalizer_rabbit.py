@@ -144,7 +144,7 @@ async def test_the_process_serves_its_health_and_metrics(bus: RabbitBus, rabbit_
         stage.close()
 
 
-@pytest.mark.parametrize(("more", "shown"), [(["--json"], b'"feed":"fill"'), ([], b"fill bybit SOL/USDT:USDT ")])
+@pytest.mark.parametrize(("more", "shown"), [(["--json"], b'"feed":"fill"'), ([], b" fill.bybit.main.")])
 async def test_tap_shows_what_accounts_are_told(
     bus: RabbitBus, rabbit_url: str, tmp_path: Path, more: list[str], shown: bytes
 ) -> None:

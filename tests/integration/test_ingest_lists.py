@@ -113,7 +113,7 @@ async def test_a_new_list_goes_to_one_stream_after_the_other() -> None:
             await eventually(
                 lambda: all(len(one.raw.replies(stream)) >= 2 for stream in streams),
                 "both have a second list",
-                within=20,
+                within=60,
             )
             second = [lists(one.raw.of(stream))[1] for stream in streams]
             assert abs(second[0] - second[1]) > 500_000_000

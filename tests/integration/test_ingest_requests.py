@@ -181,7 +181,7 @@ async def test_a_defect_in_a_task_of_a_connection_surfaces() -> None:
 
     async with VenueServer(script) as venue, held(bybit(venue.websocket, TRADES), adapter=Defective()) as stream:
         with pytest.raises(LookupError, match="no heartbeat for linear"):
-            await asyncio.wait_for(stream.task, 10)
+            await asyncio.wait_for(stream.task, 60)
         assert stream.count("task_crashes_total", task="heartbeat") == 1
         await eventually(lambda: stream.raw.marks(Disconnected), "the stream says so")
     assert [mark.reason for mark in stream.raw.marks(Disconnected)] == ["crashed"]

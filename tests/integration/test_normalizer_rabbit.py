@@ -88,7 +88,7 @@ async def test_poison_is_kept_in_the_quarantine_queue(bus: RabbitBus, rabbit_url
         good = envelope(0, [connected(), snapshot(), text(b"garbage"), *trades_of("1")])
         await plane.send(poison[0], good, poison[1], envelope(9, trades_of("2")))
         assert [message["trade_id"] for message in await messages(market, 2)] == ["1", "2"]
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             assert isinstance(decode_control((await control.receive()).body), ResyncRequest)
             assert (await firehose.receive()).key == "bybit.bybit.linear.0"
         await plane.done_with(7)
@@ -151,7 +151,7 @@ async def drained(subscriber: object, got: set[str]) -> None:
     """Whatever a subscriber still has."""
     while True:
         try:
-            async with asyncio.timeout(1):
+            async with asyncio.timeout(3):
                 got |= {message["trade_id"] for message in await messages(subscriber, 1)}  # type: ignore[arg-type]
         except TimeoutError:
             return

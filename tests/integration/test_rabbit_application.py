@@ -80,14 +80,14 @@ async def test_service_runs_drains_and_answers_until_then(rabbit_url: str) -> No
             published_at_the_end.extend(delivery.body for delivery in await next_of(tap, 1))
 
     async with service(bus, main, stop) as (url, serving):
-        await asyncio.wait_for(ready.wait(), 10)
+        await asyncio.wait_for(ready.wait(), 60)
         assert bus.connected
         assert await get(f"{url}/livez") == (200, b"hello")
         assert (await get(f"{url}/nothing"))[0] == 404
         stop.set()
         assert await get(f"{url}/livez") == (200, b"hello")
         may_end.set()
-        await asyncio.wait_for(serving, 15)
+        await asyncio.wait_for(serving, 60)
     assert published_at_the_end == [b"drained"]
     assert not bus.connected
 
@@ -103,10 +103,10 @@ async def test_http_is_there_without_a_broker(free_port: int) -> None:
         await stop.wait()
 
     async with service(bus, main, stop) as (url, serving):
-        await asyncio.wait_for(refused.wait(), 10)
+        await asyncio.wait_for(refused.wait(), 60)
         assert await get(f"{url}/livez") == (200, b"hello")
         stop.set()
-        await asyncio.wait_for(serving, 15)
+        await asyncio.wait_for(serving, 60)
 
 
 async def test_failure_of_the_service_ends_the_server_and_is_raised(rabbit_url: str) -> None:
@@ -115,7 +115,7 @@ async def test_failure_of_the_service_ends_the_server_and_is_raised(rabbit_url: 
 
     async with service(RabbitBus(rabbit_url, "test"), main, asyncio.Event()) as (_, serving):
         with pytest.raises(LookupError, match="a defect"):
-            await asyncio.wait_for(serving, 15)
+            await asyncio.wait_for(serving, 60)
 
 
 async def test_taken_port_is_an_oserror(rabbit_url: str) -> None:

@@ -25,7 +25,7 @@ def stream(url: str, *, max_size: int = 32 * MEBIBYTE, ping_interval_s: float | 
 
 
 async def ended(socket: WebSocketStream) -> StreamClosed:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         return await socket.wait_closed()
 
 
@@ -195,7 +195,7 @@ async def test_a_backlog_lets_others_have_their_turn() -> None:
     async with VenueServer(script) as server, stream(server.websocket) as socket:
         socket.listen(sink)
         await socket.send("{}")
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             await take_turns()
     assert 0 < max(turns) <= READ_BYTES + len(frame)
 

@@ -53,7 +53,7 @@ def shown(numbered: Numbered) -> str:
         return "lists"
     if frame.kind == FrameKind.CATCH_UP:
         return "catch_up"
-    return frame.data.decode()
+    return frame.data.decode(errors="replace")
 
 
 @dataclass

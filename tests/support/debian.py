@@ -1,5 +1,6 @@
 """Install a distribution package that the tests need, without starting or disturbing a service."""
 
+import fcntl
 import os
 import shutil
 import subprocess
@@ -21,7 +22,7 @@ def install(package: str) -> None:
     """Install ``package`` on Debian or Ubuntu as root; say how elsewhere."""
     if shutil.which("apt-get") is None or os.geteuid() != 0:
         raise MissingTool(f"{package} is not installed; install it first (Debian, Ubuntu: apt-get install {package})")
-    with _services_stay_down():
+    with _alone(), _services_stay_down():
         if _apt("install", package):
             _must(_apt("update"), package)
             _must(_apt("install", package), package)
@@ -43,6 +44,17 @@ def _apt(*arguments: str) -> str:
 def _must(failure: str, package: str) -> None:
     if failure:
         raise MissingTool(f"{package} could not be installed: {failure}")
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    """One process at a time, for they would take each other's policy away."""
+    directory = os.open(POLICY.parent, os.O_RDONLY)
+    try:
+        fcntl.flock(directory, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(directory)
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from typing import Final, TypeVar
 
 __all__ = ["eventually", "eventually_async", "eventually_sync"]
 
-WITHIN: Final = 15.0
+WITHIN: Final = 60.0
 INTERVAL: Final = 0.02
 
 T = TypeVar("T")

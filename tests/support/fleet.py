@@ -20,7 +20,7 @@ from tests.unit.normalizer.plane import announce, connected, envelope, trades_of
 
 __all__ = ["Feed", "Fleet", "Seen", "Witness", "fleet", "streams_of", "witness"]
 
-DEADLINE: Final = 5.0
+DEADLINE: Final = 15.0
 ANNOUNCE_S: Final = 0.3
 PERIOD_S: Final = 0.02
 

@@ -175,12 +175,12 @@ class Running:
 
     async def stop(self) -> None:
         self.stopping.set()
-        async with asyncio.timeout(15):
+        async with asyncio.timeout(60):
             await self.task
 
     async def stop_when_done(self) -> None:
         """For a run that ends by itself, with an exception."""
-        async with asyncio.timeout(15):
+        async with asyncio.timeout(60):
             await self.task
 
     async def connected(self) -> None:

@@ -49,7 +49,7 @@ class Stage:
         """What it wrote so far."""
         return self.log_path.read_text(encoding="utf-8", errors="replace")
 
-    def wait_ready(self, within: float = 30.0) -> None:
+    def wait_ready(self, within: float = 60.0) -> None:
         """Until ``/readyz`` says so; fails with the log when the process ended."""
 
         def ready() -> bool:
@@ -65,10 +65,10 @@ class Stage:
 
     def metrics(self) -> str:
         """Its ``/metrics`` as text."""
-        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/metrics", timeout=10) as reply:
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/metrics", timeout=60) as reply:
             return bytes(reply.read()).decode()
 
-    def terminate(self, within: float = 20.0) -> int:
+    def terminate(self, within: float = 60.0) -> int:
         """SIGTERM; its exit status."""
         if self.running:
             self.process.send_signal(signal.SIGTERM)
@@ -78,7 +78,7 @@ class Stage:
         """End it however it is, and remove its log."""
         if self.running:
             self.process.kill()
-        self.process.wait(timeout=10)
+        self.process.wait(timeout=60)
         self.log_path.unlink(missing_ok=True)
 
 
@@ -97,12 +97,12 @@ def counter(text: str, name: str, **labels: str) -> int:
 
 def fetch_json(url: str) -> Any:
     """GET as JSON."""
-    with urllib.request.urlopen(url, timeout=10) as reply:
+    with urllib.request.urlopen(url, timeout=60) as reply:
         return json.decode(reply.read())
 
 
 def post_json(url: str, body: object) -> Any:
     """POST JSON, answer as JSON."""
     request = urllib.request.Request(url, data=json.encode(body), headers={"Content-Type": "application/json"})
-    with urllib.request.urlopen(request, timeout=20) as reply:
+    with urllib.request.urlopen(request, timeout=60) as reply:
         return json.decode(reply.read())

@@ -65,7 +65,7 @@ class PrometheusServer:
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(self._command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         try:
-            eventually_sync(self._ready, "Prometheus is ready", within=30, interval=0.1)
+            eventually_sync(self._ready, "Prometheus is ready", within=60, interval=0.1)
         except BaseException:
             self.__exit__()
             raise
@@ -74,7 +74,7 @@ class PrometheusServer:
     def __exit__(self, *_: object) -> None:
         if self._process is not None:
             self._process.kill()
-            self._process.wait(timeout=10)
+            self._process.wait(timeout=60)
 
     def scrape(self, job: str, targets: Sequence[Target]) -> None:
         """From now on a job has these targets and no others."""

@@ -1,20 +1,22 @@
 """RabbitMQ for tests: private nodes, and a virtual host of its own for every test."""
 
-from pathlib import Path
+import os
 
-from services.cli.local_rabbit import LocalRabbitError, RabbitNode, find_server
+from services.cli.local_rabbit import LocalRabbitError, RabbitNode, provide_server
+from services.cli.rabbit_container import IMAGE
 from tests.support.debian import install
 
 __all__ = ["RabbitNode", "VirtualHosts", "ensure_server"]
 
 
-def ensure_server() -> Path:
-    """Return the directory of RabbitMQ's scripts, installing the distribution's package when there are none."""
+def ensure_server() -> None:
+    """Have what a node starts from: the image that is named, else the distribution's package, installed if need be."""
     try:
-        return find_server()
+        provide_server()
     except LocalRabbitError:
+        if os.environ.get(IMAGE):
+            raise
         install("rabbitmq-server")
-        return find_server()
 
 
 class VirtualHosts:

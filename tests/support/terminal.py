@@ -32,7 +32,7 @@ class Terminal:
             try:
                 self._seen.extend(os.read(self._control, 65_536))
             except OSError:  # the other side is closed
-                self.process.wait(timeout=20)
+                self.process.wait(timeout=60)
         return self._seen.decode(errors="replace")
 
     def resize(self, rows: int, columns: int) -> None:

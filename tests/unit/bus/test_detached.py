@@ -38,5 +38,5 @@ async def test_cancelled_waiter_returns_at_once_and_the_result_is_disposed_of() 
         await waiter
     assert got == []
     gate.set()
-    await asyncio.wait_for(disposed.wait(), 5)
+    await asyncio.wait_for(disposed.wait(), 60)
     assert got == ["channel"]
