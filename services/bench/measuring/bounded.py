@@ -1,4 +1,4 @@
-"""``python -m services.bench.measuring.bounded SECONDS COMMAND…``: it ends with its parent, or after its time.
+"""``python -m services.bench.measuring.bounded PARENT SECONDS COMMAND…``: it ends with its parent, or after its time.
 
 Both bounds outlive the change into the command, so that the command keeps this process's id.
 """
@@ -15,13 +15,13 @@ PR_SET_PDEATHSIG = 1
 
 
 def main() -> None:
-    """Become the command."""
-    parent = os.getppid()
+    """Become the command, unless the parent (its process id) is gone already."""
+    parent, seconds, *command = sys.argv[1:]
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:
+    if os.getppid() != int(parent):
         return
-    signal.alarm(int(sys.argv[1]))
-    os.execv(sys.argv[2], sys.argv[2:])  # noqa: S606 - the command is the benchmark's own
+    signal.alarm(int(seconds))
+    os.execv(command[0], command)  # noqa: S606 - the command is the benchmark's own
 
 
 if __name__ == "__main__":

@@ -37,7 +37,7 @@ class Process:
         self.name = name
         self._said = b""
         self._log = Path(environment["TMPDIR"], f"{name}.log")
-        bounded = (sys.executable, "-m", "services.bench.measuring.bounded", str(int(seconds) + 1))
+        bounded = (sys.executable, "-m", "services.bench.measuring.bounded", str(os.getpid()), str(int(seconds) + 1))
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(  # noqa: S603 - our own modules, run by our own interpreter
                 (*bounded, sys.executable, "-m", *module),

@@ -68,30 +68,28 @@ class FrameTap(asyncio.StreamReader):
             super().feed_data(data)
             return
         buffer = self._rest + data if self._rest else data
-        takers, end, length = self.takers, 0, len(buffer)
         left: list[bytes] = []
-        begin = 0
-        while length - end >= AROUND:
-            kind, channel, size = HEAD.unpack_from(buffer, at := end)
+        at = behind_taken = 0
+        while len(buffer) - at >= AROUND:
+            kind, channel, size = HEAD.unpack_from(buffer, at)
             if kind not in KINDS:  # no AMQP, or the answer of a broker of another version: aiormq says so
                 self._aligned = False
-                end = length
+                at = len(buffer)
                 break
-            if (behind := at + size + AROUND) > length:
+            end = at + size + AROUND
+            if end > len(buffer):
                 break
-            end = behind
-            taker = takers.get(channel)
+            taker = self.takers.get(channel)
             if taker is not None and taker.take(kind, buffer[at + HEAD.size : end - 1]):
-                if begin < at:
-                    left.append(buffer[begin:at])
-                begin = end
-        if begin:
+                left.append(buffer[behind_taken:at])
+                behind_taken = end
+            at = end
+        if behind_taken:
             self._sign(left)
-        if begin < end:
-            left.append(buffer[begin:end])
-        self._rest = buffer[end:]
-        if left:
-            super().feed_data(b"".join(left))
+        left.append(buffer[behind_taken:at])
+        self._rest = buffer[at:]
+        if rest := b"".join(left):
+            super().feed_data(rest)
 
     def feed_eof(self) -> None:
         """The end, with what came of a frame."""
