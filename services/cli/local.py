@@ -62,7 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.epilog = (
         "The broker is the one that AMQP_URL or the settings name, else a private RabbitMQ. Accounts of the settings "
-        "are held, too; without --live on the simulated venues, which know them, and with files that go at the end. "
+        "are held, too: simulated venues know them, and their files go at the end. "
         "Other commands of the same user find the broker and the metrics by themselves as long as this one runs."
     )
 
