@@ -70,6 +70,12 @@ class InstrumentTable:
         for instrument in instruments:
             self._by_native[instrument.native_symbol] = instrument
 
+    def learn(self, instruments: Iterable[Instrument]) -> Iterator[None]:
+        """As :meth:`update`, a step for each."""
+        for instrument in instruments:
+            self._by_native[instrument.native_symbol] = instrument
+            yield
+
     def __iter__(self) -> Iterator[Instrument]:
         return iter(self._by_native.values())
 

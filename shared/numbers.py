@@ -6,7 +6,7 @@ decimal is rewritten; the rest raises :class:`NumberError`.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from decimal import ROUND_05UP, ROUND_HALF_EVEN, Context, Decimal
 from typing import Final
 
@@ -15,6 +15,7 @@ __all__ = [
     "PROVED",
     "NumberError",
     "add",
+    "are_plain",
     "divide",
     "is_plain",
     "is_zero",
@@ -22,6 +23,8 @@ __all__ = [
     "optional",
     "plain",
     "proves",
+    "proves_all",
+    "scaled",
     "subtract",
     "unsigned",
 ]
@@ -40,6 +43,7 @@ PLAIN_UNSIGNED: Final = r"(?:0\.[0-9]{1,40}+|[1-9][0-9]{0,39}+(?:\.[0-9]{1,40}+|
 """Regular expression of an unsigned plain number, with at most 40 digits on each side of the point."""
 
 _PLAIN_UNSIGNED: Final[Callable[[str], object]] = re.compile(PLAIN_UNSIGNED).fullmatch
+_PLAIN_RUN: Final[Callable[[str], object]] = re.compile(rf"{PLAIN_UNSIGNED}(?:,{PLAIN_UNSIGNED})*+").fullmatch
 _LOOSE: Final[Callable[[str], object]] = re.compile(
     r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,4})?"
 ).fullmatch
@@ -66,6 +70,13 @@ class NumberError(ValueError):
 def is_plain(text: str) -> bool:
     """Whether ``text`` is an unsigned plain number already."""
     return _PLAIN_UNSIGNED(text) is not None
+
+
+def are_plain(texts: Sequence[str]) -> bool:
+    """Whether all are unsigned plain numbers already, for a third of what :func:`is_plain` of each would cost."""
+    run = ",".join(texts)
+    # As many commas as were put there: none of the texts has one.
+    return not texts or (_PLAIN_RUN(run) is not None and run.count(",") == len(texts) - 1)
 
 
 def plain(value: str | Decimal) -> str:
@@ -115,6 +126,14 @@ def proves(text: str) -> bool:
     return True
 
 
+def proves_all(*texts: str) -> bool:
+    """As :func:`proves`, of all; for hot code that found one of them not in :data:`PROVED`."""
+    for text in texts:  # noqa: SIM110 - a generator would double what it costs
+        if text not in PROVED and not proves(text):
+            return False
+    return True
+
+
 def optional(value: str | Decimal | None) -> str | None:
     """As :func:`plain`, where the venue writes ``""`` or leaves the field out for "does not apply"."""
     return None if value is None or value == "" else plain(value)
@@ -129,6 +148,15 @@ def multiply(text: str, factor: Decimal) -> str:
     """Exact product of a plain number and a factor, in plain form without trailing zeros after the point."""
     product = _CONTEXT.multiply(Decimal(text), factor)
     return _trimmed(plain(product))
+
+
+def scaled(whole: int, mantissa: int, places: int) -> str:
+    """``whole * mantissa / 10**places`` exactly, as :func:`multiply` writes it; none of the three is negative."""
+    if not places:
+        return str(whole * mantissa)
+    digits = str(whole * mantissa).zfill(places + 1)
+    fraction = digits[-places:].rstrip("0")
+    return f"{digits[:-places]}.{fraction}" if fraction else digits[:-places]
 
 
 def divide(text: str, divisor: str) -> str:

@@ -12,6 +12,7 @@ from services.bench.case import Case
 from services.bench.race import Result, race
 from services.bench.recorded import race_recorded
 from services.bench.venues import binance, bybit, mexc
+from services.cli.process import spare_the_collector
 from shared.settings import Settings
 from shared.telemetry.bundle import Telemetry
 
@@ -37,6 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, settings: Settings, telemetry: Telemetry) -> int:
     """As a command of ``tidegate``: needs neither settings nor telemetry."""
     del settings, telemetry
+    spare_the_collector()
     return measure(arguments)
 
 

@@ -7,7 +7,8 @@ An adapter is one folder. The same file names in each hold the same things:
 - ``symbols``     instrument lists: requests, replies, and the rule that names an unlisted instrument
 - ``subscribe``   topics, plans, subscription requests, acks, heartbeats
 - ``wire``        the venue's JSON or protobuf as typed structs, decoders
-- ``market``      wire → canonical for everything but books
+- ``hot``         wire → canonical for what comes by the thousand, many frames in one go (see ``exchanges.lanes``)
+- ``market``      wire → canonical for the rest, books apart
 - ``book``        the venue's order-book procedure
 - ``parser``      which frame goes where
 - ``adapter``     the object that the registry holds
@@ -15,9 +16,9 @@ An adapter is one folder. The same file names in each hold the same things:
 Ingest uses an :class:`Adapter`; a normalizer uses the :class:`Parser` it makes, one per stream.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import IntEnum, StrEnum
-from typing import Final, NamedTuple, Protocol, runtime_checkable
+from typing import Final, NamedTuple, Protocol
 
 from msgspec import Struct
 
@@ -36,7 +37,6 @@ __all__ = [
     "Fetch",
     "FrameClass",
     "Group",
-    "Handler",
     "Head",
     "Heartbeat",
     "Limits",
@@ -49,8 +49,6 @@ __all__ = [
     "Request",
     "Resync",
     "Route",
-    "Routed",
-    "Routes",
     "Send",
     "StreamPlan",
     "Subscription",
@@ -216,6 +214,9 @@ class Route(NamedTuple):
 DATA: Final = Route(FrameClass.DATA)
 """A frame of which nothing is known but that it is no control frame."""
 
+MOST_ROUTES: Final = 16_384
+"""Beginnings of frames that are remembered: a venue may write one topic in many ways. Others are looked at anew."""
+
 
 # --- Normalizer -------------------------------------------------------------------------------------------------------
 
@@ -231,8 +232,12 @@ class Parser(Protocol):
         """A frame of kind TEXT or BINARY."""
         ...
 
-    def reply(self, origin: Origin, reply: RestReply, output: Output) -> None:
-        """A frame of kind REST."""
+    def reply(self, origin: Origin, reply: RestReply, output: Output) -> Iterator[None] | None:
+        """A frame of kind REST.
+
+        What takes long is left to the steps that it gives, which are to be gone through before the next frame: each
+        takes a few microseconds, and none raises.
+        """
         ...
 
     def interrupted(
@@ -244,37 +249,6 @@ class Parser(Protocol):
         itself, so nothing is asked for), ``started`` (this normalizer took the stream over in mid-life).
         None means all feeds, all instruments.
         """
-        ...
-
-
-Handler = Callable[[Origin, bytes, Output], None]
-"""Reads the data of a frame; raises as :meth:`Parser.data` does."""
-
-
-MOST_ROUTES: Final = 16_384
-"""Beginnings of frames that are remembered: a venue may write one topic in many ways. Others are looked at anew."""
-
-
-class Routes(NamedTuple):
-    """Frames that can be told by how they begin: up to the first ``mark`` that is not before ``start``.
-
-    What begins as a key of ``handlers`` may be given to its handler instead of :meth:`Parser.data`. The parser owns
-    the dictionary and changes it as it learns. The handler is told nothing by the key alone: a frame cut short or
-    made up may begin with it too.
-    """
-
-    handlers: dict[bytes, Handler]
-    mark: bytes
-    start: int
-
-
-@runtime_checkable
-class Routed(Protocol):
-    """A parser that hot code may go around."""
-
-    @property
-    def routes(self) -> Routes:
-        """The same for the life of the parser."""
         ...
 
 

@@ -12,7 +12,7 @@ from shared.errors import ParseError
 from shared.exchanges.books import BookLevels
 from shared.instruments import Instrument
 from shared.messages import Level
-from shared.numbers import PLAIN_UNSIGNED, PROVED, NumberError, divide, is_plain, is_zero, multiply, unsigned
+from shared.numbers import PLAIN_UNSIGNED, PROVED, NumberError, are_plain, divide, is_plain, is_zero, multiply, unsigned
 
 __all__ = ["base_size", "book_levels", "decoded_levels", "number", "proved_levels", "proved_pairs", "validated"]
 
@@ -63,11 +63,7 @@ def proved_pairs(pairs: list[Level], side: str) -> list[Level]:
 
     Else, and for what raises, as :func:`validated`.
     """
-    text = ",".join(chain.from_iterable(pairs))
-    # As many commas as were put there: none of the texts has one.
-    if _PLAIN_RUN(text) is not None and text.count(",") == 2 * len(pairs) - 1:
-        return pairs
-    return validated(pairs, side)
+    return pairs if are_plain([*chain.from_iterable(pairs)]) else validated(pairs, side)
 
 
 def decoded_levels(raw: Raw, side: str) -> list[list[str]]:
@@ -81,7 +77,6 @@ def decoded_levels(raw: Raw, side: str) -> list[list[str]]:
 _decode_pairs = json.Decoder(list[list[str]]).decode
 
 # What is no JSON never gets here, so that a comma is where it must be.
-_PLAIN_RUN = re.compile(rf"{PLAIN_UNSIGNED}(?:,{PLAIN_UNSIGNED})*+").fullmatch
 _PLAIN_PAIRS = re.compile(rf'\[(?:\["{PLAIN_UNSIGNED}","{PLAIN_UNSIGNED}"\],?+)*+\]'.encode()).fullmatch
 
 

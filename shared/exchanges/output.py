@@ -88,6 +88,13 @@ class Group:
         self.messages = []
         output.batch.append((self, self.messages))
 
+    def put(self, message: Message, output: "Output") -> None:
+        """The next message of the frame in hand."""
+        if self.segment is not output.segment:
+            self.open(output)
+        self.messages.append(message)
+        output.parts += 1
+
     def close(self) -> None:
         """The next message begins a list of its own, behind everything that the batch holds by then."""
         self.segment = None
@@ -141,10 +148,13 @@ class Output:
         return found
 
     def withdraw(self, epoch: int, frame: int, part: int) -> list[Message]:
-        """Take back the messages of a frame from this part on: the frame turned out to be unusable."""
+        """Take back the messages of a frame from this part on: the frame turned out to be unusable.
+
+        Later frames of other routing keys may have been read before it; they stay.
+        """
         withdrawn = []
         for _, messages in self.batch:
-            while messages and _identity(messages[-1]) >= (epoch, frame, part):
+            while messages and _is_of(messages[-1], epoch, frame, part):
                 withdrawn.append(messages.pop())
         self.parts = part
         return withdrawn
@@ -162,3 +172,7 @@ _SIBLINGS: Final = {"book_snapshot": "book_delta", "book_delta": "book_snapshot"
 
 def _identity(message: Message) -> tuple[int, int, int]:
     return message.epoch, message.frame, message.part
+
+
+def _is_of(message: Message, epoch: int, frame: int, part: int) -> bool:
+    return message.frame == frame and message.epoch == epoch and message.part >= part

@@ -3,11 +3,21 @@
 from collections.abc import Iterable
 from decimal import Decimal
 
-from shared.envelope import Connected, Frame, FrameKind, Mark, RestReply, encode_mark, encode_reply
+from shared.envelope import (
+    SCHEMA_VERSION,
+    Connected,
+    Envelope,
+    Frame,
+    FrameKind,
+    Mark,
+    RestReply,
+    encode_mark,
+    encode_reply,
+)
 from shared.exchanges.base import Adapter, Output
 from shared.instruments import Instrument, InstrumentTable
 from shared.messages import BookDelta, BookSnapshot, Level, Message, decode_messages, encode_messages
-from shared.normalizing import StreamNormalizer
+from shared.normalizing import Progress, StreamNormalizer
 
 __all__ = ["START", "Driver", "Replica", "binary", "mark", "rest", "text"]
 
@@ -48,13 +58,18 @@ def received(output: Output) -> Output:
 
 
 class Driver:
-    """Numbers and times frames as ingest does; ``skip`` makes a hole, ``wait`` lets time pass."""
+    """Numbers and times frames as ingest does; ``skip`` makes a hole, ``wait`` lets time pass.
+
+    Every frame goes both ways, alone and in an envelope: they must come to the same.
+    """
 
     def __init__(self, adapter: Adapter, product: str, instruments: Iterable[Instrument] = (), first: int = 0) -> None:
         self.table = InstrumentTable(instruments)
         self.messages: list[Message] = []
         self.outputs: list[Output] = []
-        self._normalizer = StreamNormalizer(adapter, product, f"{adapter.name}.{product}.0", self.table)
+        self._stream = f"{adapter.name}.{product}.0"
+        self._normalizer = StreamNormalizer(adapter, product, self._stream, self.table)
+        self._twin = StreamNormalizer(adapter, product, self._stream, self.table)
         self._epoch = 1
         self._number = first
         self._now = START
@@ -64,12 +79,24 @@ class Driver:
         output = Output()
         for frame in frames:
             stamped = Frame(frame.kind, self._now, frame.data)
-            output = received(self._normalizer.frame(self._epoch, self._number, stamped, self._now + 1_000).output)
+            alone = self._normalizer.frame(self._epoch, self._number, stamped, self._now + 1_000).output
+            output = received(alone)
+            self._compare(alone, stamped)
             self._number += 1
             self._now += STEP
             self.messages.extend(output.messages)
             self.outputs.append(output)
         return output
+
+    def _compare(self, alone: Output, frame: Frame) -> None:
+        """What comes of the frame in an envelope is what came of it alone."""
+        envelope = Envelope(SCHEMA_VERSION, "", "", "market", self._stream, self._epoch, self._number, [frame])
+        progress = Progress()
+        assert self._twin.advance(envelope, 0, self._now + 1_000, progress, lambda: False) == 1
+        output = progress.output
+        assert encode_messages(output.messages) == encode_messages(alone.messages)
+        assert [one.rejections for one in progress.failures] == ([alone.rejections] if alone.rejections else [])
+        assert (output.resyncs, output.stale, output.duplicates) == (alone.resyncs, alone.stale, alone.duplicates)
 
     def connect(self) -> Output:
         """A new epoch begins, nothing was lost on the way."""

@@ -1,5 +1,6 @@
 """Native symbol to instrument, for a parser."""
 
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from shared.errors import ParseError
@@ -44,6 +45,6 @@ class Lookup:
             raise ParseError("unknown_instrument", f"{native_symbol[:40]!r} is not listed in binance {self._product}")
         return instrument
 
-    def learn(self, instruments: list[Instrument]) -> None:
-        """A newer list."""
-        self._table.update(instruments)
+    def learn(self, instruments: Iterable[Instrument]) -> Iterator[None]:
+        """A newer list, a step for each instrument."""
+        return self._table.learn(instruments)

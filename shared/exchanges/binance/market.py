@@ -87,6 +87,10 @@ class Market:
         if event.stack != COIN_M:
             self.tickers(origin, event.symbol, output).take(origin, event, output)
 
+    def has_trades(self, native_symbol: str, *, aggregate: bool) -> bool:
+        """Whether there were trades of this kind of an instrument."""
+        return (native_symbol, aggregate) in self._trades
+
     def trades(self, origin: Origin, native_symbol: str, output: Output, *, aggregate: bool) -> Trades:
         """The trades of an instrument; raises ParseError(``unknown_instrument``)."""
         key = (native_symbol, aggregate)

@@ -5,20 +5,20 @@ before anything is decoded, and the frame is decoded once, as what it is. Whatev
 book tickers and depth snapshots without a wrapper, answers to requests) is looked at by its keys first.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final, TypeVar
 
 from shared.envelope import Frame, RestReply
 from shared.errors import ParseError
-from shared.exchanges.base import MOST_ROUTES, Feed, Handler, Origin, Output, Resync, Routes
+from shared.exchanges.base import MOST_ROUTES, Feed, Origin, Output, Resync
 from shared.exchanges.binance import wire
 from shared.exchanges.binance.book import DepthBooks
 from shared.exchanges.binance.classify import is_data
 from shared.exchanges.binance.endpoints import SPOT, asked
-from shared.exchanges.binance.hot import hot
+from shared.exchanges.binance.hot import Piles
 from shared.exchanges.binance.lookup import Lookup
 from shared.exchanges.binance.market import Market
-from shared.exchanges.binance.symbols import instruments_of
+from shared.exchanges.binance.symbols import listed_in
 from shared.exchanges.binance.topics import (
     EVENT_HEAD,
     EVENTS,
@@ -29,11 +29,13 @@ from shared.exchanges.binance.topics import (
     topic_name,
     topic_of,
 )
-from shared.instruments import InstrumentTable
+from shared.exchanges.lanes import Lane, Read, Routes
+from shared.instruments import Instrument, InstrumentTable
 
 __all__ = ["BinanceParser"]
 
-_TOPIC_AT: Final = len(STREAM_HEAD)
+_MARK: Final = b","
+"""What comes behind a leading topic's quote."""
 
 EventT = TypeVar("EventT")
 
@@ -46,10 +48,11 @@ class BinanceParser:
         self._lookup = Lookup(product, instruments)
         self._market = Market(self._lookup.find)
         self._books = DepthBooks(product, self._lookup.find)
-        self._routes: dict[bytes, Handler] = {}
-        self.routes = Routes(self._routes, b'"', _TOPIC_AT)
-        self._wrapped: dict[Kind, Handler] = {}
-        self._plain: dict[Kind, Handler] = {}
+        self._lanes: dict[bytes, Lane] = {}
+        self._piles = Piles(product, self._market)
+        self.routes = Routes(self._lanes, self._piles.all, _MARK)
+        self._wrapped: dict[Kind, Read] = {}
+        self._plain: dict[Kind, Read] = {}
         market, books = self._market, self._books
         self._handle(Kind.TRADE, wire.TradeEvent, market.trade)
         self._handle(Kind.AGGREGATE_TRADE, wire.AggregateTrade, market.aggregate_trade)
@@ -66,15 +69,14 @@ class BinanceParser:
     def data(self, origin: Origin, frame: Frame, output: Output) -> None:
         """A frame of kind TEXT; binary ones are not documented and read alike."""
         data = frame[2]
-        handler = self._routes.get(data[: data.find(b'"', _TOPIC_AT)])
-        if handler is None:
-            handler = self._route(origin, data, output)
+        lane = self._lanes.get(data.partition(_MARK)[0])
+        read = self._route(origin, data, output) if lane is None else lane.read
         try:
-            handler(origin, data, output)
+            read(origin, data, output)
         except wire.UNREADABLE as error:
             raise wire.parse_error(error) from error
 
-    def reply(self, origin: Origin, reply: RestReply, output: Output) -> None:
+    def reply(self, origin: Origin, reply: RestReply, output: Output) -> Iterator[None] | None:
         """A REST reply: an instrument list, an order book, or polled open interest."""
         request = asked(self._product, reply.url)
         if request is None:
@@ -83,7 +85,7 @@ class BinanceParser:
             text = reply.body[:200].decode(errors="replace")
             raise ParseError("unknown_event", f"{request.what} was answered with {reply.status} {text}")
         try:
-            self._reply(origin, request.what, request.native_symbol, reply.body, output)
+            return self._reply(origin, request.what, request.native_symbol, reply.body, output)
         except wire.UNREADABLE as error:
             raise wire.parse_error(error) from error
 
@@ -114,20 +116,20 @@ class BinanceParser:
         self._plain[kind] = plain
         self._wrapped[kind] = wrapped
 
-    def _route(self, origin: Origin, data: bytes, output: Output) -> Handler:
-        """What takes a frame; remembered where it begins with a topic."""
+    def _route(self, origin: Origin, data: bytes, output: Output) -> Read:
+        """What reads a frame; its lane is remembered where it begins with a topic."""
         if not data.startswith(STREAM_HEAD):
             return self._look
         name = topic_name(data)
         topic = topic_of(name)
-        handler = None if topic is None or topic.native_symbol is None else self._wrapped.get(topic.kind)
-        if topic is None or topic.native_symbol is None or handler is None:
+        read = None if topic is None or topic.native_symbol is None else self._wrapped.get(topic.kind)
+        if topic is None or topic.native_symbol is None or read is None:
             return self._look
-        if self._lookup.get(topic.native_symbol) is not None:
-            handler = hot(self._market, topic, origin, output) or handler
-            if len(self._routes) < MOST_ROUTES:
-                self._routes[STREAM_HEAD + name] = handler
-        return handler
+        if self._lookup.get(topic.native_symbol) is not None and len(self._lanes) < MOST_ROUTES:
+            lane = self._piles.lane(topic, read, origin, output)
+            if lane is not None:
+                self._lanes[STREAM_HEAD + name + b'"'] = lane
+        return read
 
     def _look(self, origin: Origin, data: bytes, output: Output) -> None:
         """A frame whose beginning didn't tell all."""
@@ -198,14 +200,20 @@ class BinanceParser:
             text = name[:40].decode(errors="replace")
             raise ParseError("unknown_event", f"{text!r} is no event that {self._product} streams are read for")
 
-    def _reply(self, origin: Origin, what: str, native_symbol: str | None, body: bytes, output: Output) -> None:
+    def _reply(
+        self, origin: Origin, what: str, native_symbol: str | None, body: bytes, output: Output
+    ) -> Iterator[None] | None:
         if what == "exchangeInfo":
-            self._lookup.learn(instruments_of(self._product, body))
-            self._routes.clear()
-            self._market.relist()
-        elif what == "openInterest":
+            return self._learn(listed_in(self._product, body))
+        if what == "openInterest":
             self._market.open_interest(origin, wire.decode_open_interest(body), output)
         elif native_symbol is None:
             raise ParseError("missing_field", "symbol: the URL of a depth reply named none")
         else:
             self._books.seed(origin, native_symbol, wire.decode_snapshot(body), output)
+        return None
+
+    def _learn(self, instruments: Iterable[Instrument]) -> Iterator[None]:
+        yield from self._lookup.learn(instruments)
+        self._lanes.clear()
+        self._market.relist()

@@ -4,6 +4,7 @@ Sources: ``GET /api/v3/exchangeInfo`` and ``GET /fapi/v1/exchangeInfo``; the sym
 Quantities are in base coin everywhere (contract size 1).
 """
 
+from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 from typing import Final
@@ -16,7 +17,7 @@ from shared.exchanges.binance.wire import parse_error
 from shared.instruments import Instrument, InstrumentKind, unified_symbol
 from shared.numbers import NumberError, is_zero, optional
 
-__all__ = ["EXCHANGE", "instruments_of", "named"]
+__all__ = ["EXCHANGE", "instruments_of", "listed_in", "named"]
 
 EXCHANGE: Final = "binance"
 
@@ -67,15 +68,20 @@ _decode_listed: Final = json.Decoder(Listed).decode
 
 
 def instruments_of(product: str, body: bytes) -> list[Instrument]:
-    """The instruments of an ``exchangeInfo`` reply; entries that can't be read, or are COIN-M's, are left out.
+    """All of :func:`listed_in`."""
+    return [*listed_in(product, body)]
 
-    Raises ParseError for a reply that is no such list.
+
+def listed_in(product: str, body: bytes) -> Iterator[Instrument]:
+    """The instruments of an ``exchangeInfo`` reply, read one by one.
+
+    Entries that can't be read, or are COIN-M's, are left out. Raises ParseError, at once, for a reply that is no list.
     """
     try:
         entries = _decode_listing(body).symbols
     except (DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise parse_error(error) from error
-    return [one for one in (_instrument(product, bytes(entry)) for entry in entries) if one is not None]
+    return (one for one in (_instrument(product, bytes(entry)) for entry in entries) if one is not None)
 
 
 @lru_cache(maxsize=8_192)

@@ -1,15 +1,11 @@
 """Times and numbers of events."""
 
-from typing import Final
-
 from shared.errors import ParseError
+from shared.exchanges.binance.wire import LAST_MS
 from shared.exchanges.levels import number
 from shared.numbers import NumberError, is_zero, plain
 
 __all__ = ["LAST_MS", "best", "event_time", "maybe", "nanoseconds", "signed"]
-
-LAST_MS: Final = 10**13
-"""Exclusive; the year 2286. A time beyond is none in milliseconds."""
 
 
 def nanoseconds(milliseconds: int, name: str) -> int:

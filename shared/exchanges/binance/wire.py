@@ -6,7 +6,7 @@ query is never sent). The key of each field is the ``name`` in its definition. `
 """
 
 from collections.abc import Callable
-from typing import Annotated, Final, Generic, TypeVar
+from typing import Annotated, Final, Generic, Literal, TypeVar
 
 from msgspec import DecodeError, Meta, Raw, Struct, ValidationError, field, json
 
@@ -26,6 +26,13 @@ __all__ = [
     "MarkPriceUpdate",
     "MiniTicker24h",
     "OpenInterestReply",
+    "PlainAggregateTrade",
+    "PlainQuote",
+    "PlainSpotQuote",
+    "PlainSpotTicker",
+    "PlainTrade",
+    "PlainUsdmQuote",
+    "PlainUsdmTicker",
     "Probe",
     "Ticker24h",
     "TradeEvent",
@@ -41,11 +48,16 @@ __all__ = [
 
 DataT = TypeVar("DataT")
 
+COIN_M: Final = 2
+
+LAST_MS: Final = 10**13
+"""Exclusive; the year 2286. A time beyond is none in milliseconds."""
+
 Id = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+Milliseconds = Annotated[int, Meta(ge=0, lt=LAST_MS)]
+NotCoinM = Annotated[int, Meta(ge=1, le=1)]
 Levels = list[tuple[str, ...]]
 """Price, size; more columns are ignored."""
-
-COIN_M: Final = 2
 
 
 class Combined(Struct, Generic[DataT], gc=False):
@@ -91,6 +103,96 @@ class BookTicker(Struct, tag_field="e", tag="bookTicker", gc=False):
     ts_transaction: int | None = field(name="T", default=None)
     ts_event: int | None = field(name="E", default=None)
     stack: int | None = field(name="st", default=None)
+
+
+class PlainTrade(Struct, tag_field="e", tag="trade", gc=False, frozen=True):
+    """A trade as it nearly always is."""
+
+    symbol: str = field(name="s")
+    trade_id: Id = field(name="t")
+    price: str = field(name="p")
+    size: str = field(name="q")
+    ts_trade: Milliseconds = field(name="T")
+    buyer_is_maker: bool = field(name="m")
+    execution: Literal["MARKET"] | None = field(name="X", default=None)
+    stack: NotCoinM | None = field(name="st", default=None)
+
+
+class PlainAggregateTrade(Struct, tag_field="e", tag="aggTrade", gc=False, frozen=True):
+    """The same of an aggregate trade."""
+
+    symbol: str = field(name="s")
+    trade_id: Id = field(name="a")
+    price: str = field(name="p")
+    size: str = field(name="q")
+    ts_trade: Milliseconds = field(name="T")
+    buyer_is_maker: bool = field(name="m")
+    stack: NotCoinM | None = field(name="st", default=None)
+
+
+class PlainSpotQuote(Struct, tag_field="e", tag="bookTicker", gc=False, frozen=True):
+    """A quote as it nearly always is."""
+
+    update_id: Id = field(name="u")
+    symbol: str = field(name="s")
+    bid_price: str = field(name="b")
+    bid_size: str = field(name="B")
+    ask_price: str = field(name="a")
+    ask_size: str = field(name="A")
+    ts_transaction: None = field(name="T", default=None)
+    ts_event: None = field(name="E", default=None)
+
+
+class PlainUsdmQuote(Struct, tag_field="e", tag="bookTicker", gc=False, frozen=True):
+    """The same of USD-M."""
+
+    update_id: Id = field(name="u")
+    symbol: str = field(name="s")
+    bid_price: str = field(name="b")
+    bid_size: str = field(name="B")
+    ask_price: str = field(name="a")
+    ask_size: str = field(name="A")
+    ts_transaction: Milliseconds = field(name="T")
+    stack: NotCoinM | None = field(name="st", default=None)
+
+
+PlainQuote = PlainSpotQuote | PlainUsdmQuote
+
+
+class PlainSpotTicker(Struct, tag_field="e", tag="24hrTicker", gc=False, frozen=True):
+    """A ticker as it nearly always is."""
+
+    ts_event: Milliseconds = field(name="E")
+    symbol: str = field(name="s")
+    last_price: str = field(name="c")
+    bid_price: str = field(name="b")
+    bid_size: str = field(name="B")
+    ask_price: str = field(name="a")
+    ask_size: str = field(name="A")
+    open_price: str = field(name="o")
+    high_price: str = field(name="h")
+    low_price: str = field(name="l")
+    volume: str = field(name="v")
+    turnover: str = field(name="q")
+    stack: NotCoinM | None = field(name="st", default=None)
+
+
+class PlainUsdmTicker(Struct, tag_field="e", tag="24hrTicker", gc=False, frozen=True):
+    """The same of USD-M, which has no bid and ask."""
+
+    ts_event: Milliseconds = field(name="E")
+    symbol: str = field(name="s")
+    last_price: str = field(name="c")
+    open_price: str = field(name="o")
+    high_price: str = field(name="h")
+    low_price: str = field(name="l")
+    volume: str = field(name="v")
+    turnover: str = field(name="q")
+    bid_price: None = field(name="b", default=None)
+    bid_size: None = field(name="B", default=None)
+    ask_price: None = field(name="a", default=None)
+    ask_size: None = field(name="A", default=None)
+    stack: NotCoinM | None = field(name="st", default=None)
 
 
 class Depth(Struct, tag_field="e", tag="depthUpdate", gc=False):

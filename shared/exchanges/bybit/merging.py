@@ -1,15 +1,25 @@
-"""The common case of a ticker delta: new prices, sizes and statistics of a ticker that is complete."""
+"""The common case of a ticker delta: new prices, sizes and statistics of a ticker that is complete.
 
-from typing import NoReturn
+Only for contracts whose sizes are base units.
+"""
+
+from typing import Final
 
 from msgspec import UNSET
+from msgspec.structs import astuple
 
-from shared.exchanges.base import Group, Origin, Output
-from shared.exchanges.bybit.wire import TickerData
-from shared.messages import Message, Ticker
+from shared.exchanges.base import Group
+from shared.exchanges.bybit.wire import PlainTickerData
+from shared.messages import Ticker
 from shared.numbers import PROVED, is_plain, proves
 
-__all__ = ["Groups", "merged"]
+__all__ = ["Groups", "Rest", "is_rare", "merged", "merged_rest", "rest_of"]
+
+Rest = tuple[str | None, str | None, str | None, str | None, str | None, str | None, int | None, str | None]
+"""What seldom changes of a ticker: open, high, low, mark and index price, funding rate and time, open interest."""
+
+_OFTEN: Final = 7
+_UNCHANGED: Final = (UNSET,) * (len(PlainTickerData.__struct_fields__) - _OFTEN)
 
 
 class Groups:
@@ -23,106 +33,133 @@ class Groups:
         self.mark = Group("mark_price", exchange, symbol)
         self.interest = Group("open_interest", exchange, symbol)
 
-    @staticmethod
-    def put(group: Group, message: Message, output: Output) -> None:
-        """The next message of the frame in hand."""
-        if group.segment is not output.segment:
-            group.open(output)
-        group.messages.append(message)
-        output.parts += 1
+
+def rest_of(ticker: Ticker) -> Rest:
+    """What seldom changes of a ticker."""
+    return (
+        ticker.open_price,
+        ticker.high_price,
+        ticker.low_price,
+        ticker.mark_price,
+        ticker.index_price,
+        ticker.funding_rate,
+        ticker.ts_next_funding,
+        ticker.open_interest,
+    )
 
 
-class _LongWay(Exception):
-    """A number is not plain, or zero where there may be none."""
+def is_rare(changed: PlainTickerData) -> bool:
+    """Whether a delta changes any of what seldom changes."""
+    return astuple(changed)[_OFTEN:] != _UNCHANGED
 
 
-def _leave() -> NoReturn:
-    raise _LongWay
+def merged_rest(before: Rest, changed: PlainTickerData) -> Rest | None:  # noqa: C901, PLR0911, PLR0912 - as merged()
+    """What seldom changes, with what a delta changed of it; None where a number is not plain or not above zero."""
+    opened, high, low, mark, index, rate, ts_next_funding, interest = before
+    proved, value = PROVED, changed.open_interest_value
+    if changed.open_price is not UNSET:
+        opened = changed.open_price
+        if opened not in proved and not proves(opened):
+            return None
+    if changed.high_price is not UNSET:
+        high = changed.high_price
+        if high not in proved and not proves(high):
+            return None
+    if changed.low_price is not UNSET:
+        low = changed.low_price
+        if low not in proved and not proves(low):
+            return None
+    if changed.mark_price is not UNSET:
+        mark = changed.mark_price
+        if mark not in proved and not proves(mark):
+            return None
+    if changed.index_price is not UNSET:
+        index = changed.index_price
+        if index not in proved and not proves(index):
+            return None
+    if changed.open_interest is not UNSET:
+        interest = changed.open_interest
+        if interest not in proved and not proves(interest):
+            return None
+    if value is not UNSET and not is_plain(value):
+        return None
+    return opened, high, low, mark, index, rate, ts_next_funding, interest
 
 
-def merged(before: Ticker, data: TickerData, ts_exchange: int, origin: Origin, part: int) -> Ticker | None:
-    """A ticker with what a delta changed; None where the delta is for the long way.
-
-    That is one with funding, one with a number that is not plain and above zero, and any to a ticker that has nothing
-    somewhere, a side without price for instance. Only for contracts whose sizes are base units.
-    """
+def merged(  # noqa: C901, PLR0911, PLR0912 - a loop over names costs three times as much
+    before: Ticker,
+    rest: Rest,
+    changed: PlainTickerData,
+    ts_exchange: int,
+    ts_received: int,
+    ts_normalized: int,
+    epoch: int,
+    frame: int,
+) -> Ticker | None:
+    """A ticker with what a delta changed, and this rest; None where a number is not plain or not above zero."""
+    proved = PROVED
+    new = changed.last_price
+    if new is UNSET:
+        last = before.last_price
+    elif new in proved or proves(new):
+        last = new
+    else:
+        return None
+    new = changed.bid_price
+    if new is UNSET:
+        bid = before.bid_price
+    elif new in proved or proves(new):
+        bid = new
+    else:
+        return None
+    new = changed.bid_size
+    if new is UNSET:
+        bid_size = before.bid_size
+    elif new in proved or proves(new):
+        bid_size = new
+    else:
+        return None
+    new = changed.ask_price
+    if new is UNSET:
+        ask = before.ask_price
+    elif new in proved or proves(new):
+        ask = new
+    else:
+        return None
+    new = changed.ask_size
+    if new is UNSET:
+        ask_size = before.ask_size
+    elif new in proved or proves(new):
+        ask_size = new
+    else:
+        return None
     # Volumes are new each time: to remember them would cost more than to look at them.
-    # Most fields of a delta are unset, and a loop over names costs three times as much as looking at each.
-    if data.funding_rate is not UNSET or data.next_funding is not UNSET or data.funding_interval is not UNSET:
+    new = changed.volume
+    if new is UNSET:
+        volume = before.volume
+    elif is_plain(new):
+        volume = new
+    else:
         return None
-    try:
-        last = (
-            before.last_price
-            if (new := data.last_price) is UNSET
-            else new
-            if new in PROVED or proves(new)
-            else _leave()
-        )
-        bid = (
-            before.bid_price if (new := data.bid_price) is UNSET else new if new in PROVED or proves(new) else _leave()
-        )
-        bid_size = (
-            before.bid_size if (new := data.bid_size) is UNSET else new if new in PROVED or proves(new) else _leave()
-        )
-        ask = (
-            before.ask_price if (new := data.ask_price) is UNSET else new if new in PROVED or proves(new) else _leave()
-        )
-        ask_size = (
-            before.ask_size if (new := data.ask_size) is UNSET else new if new in PROVED or proves(new) else _leave()
-        )
-        opened = (
-            before.open_price
-            if (new := data.open_price) is UNSET
-            else new
-            if new in PROVED or proves(new)
-            else _leave()
-        )
-        high = (
-            before.high_price
-            if (new := data.high_price) is UNSET
-            else new
-            if new in PROVED or proves(new)
-            else _leave()
-        )
-        low = (
-            before.low_price if (new := data.low_price) is UNSET else new if new in PROVED or proves(new) else _leave()
-        )
-        volume = before.volume if (new := data.volume) is UNSET else new if is_plain(new) else _leave()
-        turnover = before.turnover if (new := data.turnover) is UNSET else new if is_plain(new) else _leave()
-        mark = (
-            before.mark_price
-            if (new := data.mark_price) is UNSET
-            else new
-            if new in PROVED or proves(new)
-            else _leave()
-        )
-        index = (
-            before.index_price
-            if (new := data.index_price) is UNSET
-            else new
-            if new in PROVED or proves(new)
-            else _leave()
-        )
-        interest = (
-            before.open_interest
-            if (new := data.open_interest) is UNSET
-            else new
-            if new in PROVED or proves(new)
-            else _leave()
-        )
-    except _LongWay:
+    new = changed.turnover
+    if new is UNSET:
+        turnover = before.turnover
+    elif is_plain(new):
+        turnover = new
+    else:
         return None
+    opened, high, low, mark, index, rate, ts_next_funding, interest = rest
     return Ticker(
         before.exchange,
         before.symbol,
         before.native_symbol,
         ts_exchange,
-        origin.ts_received,
-        origin.ts_normalized,
-        origin.stream,
-        origin.epoch,
-        origin.frame,
-        part,
+        ts_received,
+        ts_normalized,
+        before.stream,
+        epoch,
+        frame,
+        0,
         last,
         bid,
         bid_size,
@@ -135,7 +172,7 @@ def merged(before: Ticker, data: TickerData, ts_exchange: int, origin: Origin, p
         turnover,
         mark,
         index,
-        before.funding_rate,
-        before.ts_next_funding,
+        rate,
+        ts_next_funding,
         interest,
     )

@@ -4,6 +4,7 @@ Linear sizes are in the base coin; an inverse contract is one unit of the quote 
 """
 
 import re
+from collections.abc import Iterable, Iterator
 from datetime import UTC, date, datetime
 from functools import lru_cache
 from typing import Final
@@ -18,7 +19,7 @@ from shared.exchanges.bybit.wire import decode
 from shared.instruments import Instrument, InstrumentKind, unified_symbol
 from shared.numbers import NumberError, unsigned
 
-__all__ = ["instruments", "is_option", "named", "next_page"]
+__all__ = ["instruments", "is_option", "listed", "named", "next_page"]
 
 _KINDS: Final = {
     "LinearPerpetual": InstrumentKind.PERPETUAL,
@@ -84,17 +85,24 @@ def _page(product: str, body: bytes) -> _Page:
 
 
 def instruments(product: str, body: bytes) -> list[Instrument]:
-    """The instruments of one page; entries that can't be read are left out.
+    """All of :func:`listed`."""
+    return [*listed(product, body)]
 
-    Raises ParseError for a body that is no list of this product.
+
+def listed(product: str, body: bytes) -> Iterator[Instrument]:
+    """The instruments of one page, read one by one; entries that can't be read are left out.
+
+    Raises ParseError, at once, for a body that is no list of this product.
     """
-    found = []
-    for raw in _page(product, body).list:
+    return _readable(product, _page(product, body).list)
+
+
+def _readable(product: str, entries: Iterable[Raw]) -> Iterator[Instrument]:
+    for raw in entries:
         try:
-            found.append(_instrument(product, decode(_LISTED, raw)))
+            yield _instrument(product, decode(_LISTED, raw))
         except ParseError:
             continue
-    return found
 
 
 def next_page(product: str, request: Request, body: bytes) -> Request | None:

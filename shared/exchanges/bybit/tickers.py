@@ -3,25 +3,20 @@
 Derivatives send a snapshot, then only what changed: nothing gets out before a snapshot has made a ticker complete.
 """
 
+from functools import partial
 from typing import Final, NamedTuple
 
-from msgspec import UNSET, DecodeError, structs
+from msgspec import UNSET, structs
 
 from shared.errors import ParseError
-from shared.exchanges.base import Handler, Origin, Output, Resync
-from shared.exchanges.bybit.merging import Groups, merged
-from shared.exchanges.bybit.wire import (
-    FRAME_TICKER,
-    MAX_MILLISECONDS,
-    TickerData,
-    TickerFrame,
-    decode,
-    nanoseconds,
-)
+from shared.exchanges.base import Origin, Output, Resync
+from shared.exchanges.bybit.merging import Groups, Rest, is_rare, merged, merged_rest, rest_of
+from shared.exchanges.bybit.wire import FRAME_PLAIN_TICKER, FRAME_TICKER, TickerData, decode, nanoseconds
+from shared.exchanges.lanes import UNREADABLE, AtOnce, Lane, Pile
 from shared.exchanges.levels import base_size, number
 from shared.instruments import Instrument, InstrumentKind
 from shared.messages import Funding, MarkPrice, OpenInterest, Status, StreamStatus, Ticker
-from shared.numbers import NumberError, is_plain, is_zero, optional
+from shared.numbers import NumberError, is_zero, optional
 
 __all__ = ["FEEDS", "Tickers"]
 
@@ -35,7 +30,7 @@ _FIELDS: Final = tuple(field.name for field in structs.fields(TickerData))
 _MERGED: Final = _FIELDS[: _FIELDS.index("open_interest") + 1]
 _PRICES: Final = frozenset(name for name in _FIELDS if name.endswith("_price"))
 
-_decode = FRAME_TICKER.decode
+_decode = FRAME_PLAIN_TICKER.decode
 
 Values = dict[str, str | None]
 """Plain numbers by field of TickerData; None where the venue says that there is none."""
@@ -58,8 +53,11 @@ class _State:
     """One instrument's ticker, and what was last said of the rarer values."""
 
     def __init__(self, exchange: str, instrument: Instrument) -> None:
+        self.exchange = exchange
         self.instrument = instrument
         self.groups = Groups(exchange, instrument.symbol)
+        self.begun = False
+        """There was a frame that could be read."""
         self.broken = False
         self.ask_at: int | None = None
         self.ask_interval = ASK_AGAIN_NS
@@ -71,8 +69,16 @@ class _State:
         self.said = _View((), None, None, None)
         self.ticker: Ticker | None = None
         """What was last told, where :mod:`shared.exchanges.bybit.merging` may go on from it."""
+        self.rest: Rest | None = None
+        """What of it seldom changes."""
         self.ahead = False  # ``ticker`` and ``interest_value`` have what ``values`` has not
         self.interest_value: str | None = None
+
+    def relist(self, instrument: Instrument) -> None:
+        """A newer list has the instrument otherwise: what comes next is told of that one."""
+        self.values, self.ticker = self.known(), None
+        self.instrument = instrument
+        self.groups = Groups(self.exchange, instrument.symbol)
 
     def known(self) -> Values | None:
         """What deltas so far made of the last snapshot."""
@@ -92,78 +98,80 @@ class _State:
         return False
 
 
-class Tickers:
+class Tickers(Pile[_State]):
     """The tickers of one stream; ``merged`` where they come as partial updates."""
 
     def __init__(self, *, merged: bool) -> None:
+        super().__init__()
         self._merged = merged
         self._started = False
         self._states: dict[str, _State] = {}
 
-    def handler(self, instrument: Instrument) -> Handler:
-        """What takes the tickers of an instrument; raises ParseError and leaves the ticker as it was."""
-        states, native_symbol, merge = self._states, instrument.native_symbol, self._merge
-
-        def handle(origin: Origin, data: bytes, output: Output) -> None:
-            try:
-                frame = _decode(data)
-            except DecodeError:
-                frame = decode(FRAME_TICKER, data)
-            state = states.get(native_symbol)
-            if state is None or frame.type != "delta" or not merge(origin, state, frame, output):
-                self._frame(origin, instrument, frame, output)
-
-        return handle
-
-    def _frame(self, origin: Origin, instrument: Instrument, frame: TickerFrame, output: Output) -> None:
-        """A snapshot, or a delta that goes the long way."""
+    def of(self, exchange: str, instrument: Instrument) -> Lane:
+        """The lane of an instrument's tickers."""
         state = self._states.get(instrument.native_symbol)
+        if state is None:
+            state = self._states[instrument.native_symbol] = _State(exchange, instrument)
+        elif state.instrument != instrument:
+            state.relist(instrument)
+        read = partial(self._read, state)
+        return self.lane(state, read) if self._merged and not instrument.inverse else AtOnce(read)
+
+    def take(self, origin: Origin, output: Output) -> int:
+        """See :class:`Pile`: deltas without funding of tickers that are complete."""
+        ts_normalized, epoch, segment = origin.ts_normalized, origin.epoch, output.segment
+        for lane, frame, ts_received, data in self.frames:
+            try:
+                update = _decode(data)
+            except UNREADABLE:
+                return self.position(frame)
+            changed, state = update.data, lane.state
+            before, rest = state.ticker, state.rest
+            rare = is_rare(changed)
+            if rare and rest is not None:
+                rest = merged_rest(rest, changed)
+            if before is None or rest is None:
+                return self.position(frame)
+            message = merged(before, rest, changed, update.ts * 1_000_000, ts_received, ts_normalized, epoch, frame)
+            if message is None:
+                return self.position(frame)
+            group = state.groups.ticker
+            if group.segment is not segment:
+                group.open(output)
+            group.messages.append(message)
+            state.ticker = message
+            state.ahead = True
+            if rare:
+                state.rest = rest
+                if changed.open_interest_value is not UNSET:
+                    state.interest_value = changed.open_interest_value
+                origin.frame, origin.ts_received, output.parts = frame, ts_received, 1
+                _publish_mark(origin, state, message, output)
+                _publish_interest(origin, state, message, state.interest_value, output)
+        return len(self.frames)
+
+    def _read(self, state: _State, origin: Origin, data: bytes, output: Output) -> None:
+        """A snapshot or a delta, whatever it changes; raises ParseError and leaves the ticker as it was."""
+        frame, instrument = decode(FRAME_TICKER, data), state.instrument
         if frame.type != "snapshot" and not (frame.type == "delta" and self._merged):
             raise ParseError("unknown_event", f"a ticker of type {frame.type[:40]!r}")
         changed = _changed(frame.data)
         ts_exchange = nanoseconds(frame.ts, "ts")
-        if state is None:
-            state = _State(origin.exchange, instrument)
-            state.broken = self._started  # consumers had it from whoever owned the stream before
         known = dict.fromkeys(_FIELDS) if frame.type == "snapshot" else state.known()
-        if known is None:
-            self._states[instrument.native_symbol] = state
+        view = None if known is None else _view(instrument, known | changed)
+        if not state.begun:
+            state.begun = True
+            state.broken = self._started  # consumers had it from whoever owned the stream before
+        if known is None or view is None:
             output.stale += 1
             if state.asks(origin.ts_received):
                 _ask(origin, instrument, output, "no_snapshot")
             return
         values = known | changed
-        view = _view(instrument, values)
-        self._states[instrument.native_symbol] = state
         state.values, state.ahead, state.interest_value = values, False, values["open_interest_value"]
         _restored(origin, state, output)
         state.ticker = _publish(origin, state, view, ts_exchange, output)
-
-    @staticmethod
-    def _merge(origin: Origin, state: _State, frame: TickerFrame, output: Output) -> bool:
-        """The common case, where it is one: see :func:`shared.exchanges.bybit.merging.merged`."""
-        before, ts, data = state.ticker, frame.ts, frame.data
-        if before is None or not 0 < ts <= MAX_MILLISECONDS:
-            return False
-        value = data.open_interest_value
-        if value is not UNSET and not is_plain(value):
-            return False
-        message = merged(before, data, ts * 1_000_000, origin, output.parts)
-        if message is None:
-            return False
-        group = state.groups.ticker
-        if group.segment is not output.segment:
-            group.open(output)
-        group.messages.append(message)
-        output.parts += 1
-        state.ticker, state.ahead = message, True
-        if value is not UNSET:
-            state.interest_value = value
-        if data.mark_price is not UNSET or data.index_price is not UNSET:
-            _publish_mark(origin, state, message, output)
-        if data.open_interest is not UNSET:
-            _publish_interest(origin, state, message, state.interest_value, output)
-        return True
+        state.rest = None if state.ticker is None else rest_of(state.ticker)
 
     def interrupted(self, origin: Origin, native_symbol: str | None, reason: str, output: Output) -> None:
         """Tickers lost something: what was merged is dropped, and asked for unless it comes by itself."""
@@ -175,7 +183,7 @@ class Tickers:
         if reason == "connected":
             self._started = False
         for state in [*self._states.values()]:
-            if native_symbol not in {None, state.instrument.native_symbol}:
+            if not state.begun or native_symbol not in {None, state.instrument.native_symbol}:
                 continue
             if reason == "connected":
                 state.forget()
@@ -260,13 +268,13 @@ def _publish(origin: Origin, state: _State, view: _View, ts_exchange: int | None
     """The ticker, and of the rarer values those that are new; the ticker where deltas can be merged into it."""
     head, said, groups = origin.head(state.instrument, ts_exchange), state.said, state.groups
     message = Ticker(*head, output.parts, *view.ticker)  # type: ignore[arg-type]
-    groups.put(groups.ticker, message, output)
+    groups.ticker.put(message, output)
     if view.funding is not None and view.funding != said.funding:
-        groups.put(groups.funding, Funding(*head, output.parts, *view.funding), output)
+        groups.funding.put(Funding(*head, output.parts, *view.funding), output)
     if view.mark is not None and view.mark != said.mark:
-        groups.put(groups.mark, MarkPrice(*head, output.parts, *view.mark), output)
+        groups.mark.put(MarkPrice(*head, output.parts, *view.mark), output)
     if view.interest is not None and (said.interest is None or _contracts(view.interest) != _contracts(said.interest)):
-        groups.put(groups.interest, OpenInterest(*head, output.parts, *view.interest), output)
+        groups.interest.put(OpenInterest(*head, output.parts, *view.interest), output)
         said = said._replace(interest=view.interest)
     state.said = view._replace(interest=said.interest)
     return None if state.instrument.inverse or state.instrument.kind is InstrumentKind.SPOT else message
@@ -277,7 +285,7 @@ def _publish_mark(origin: Origin, state: _State, told: Ticker, output: Output) -
     if mark is not None and (mark, index) != state.said.mark:
         state.said = state.said._replace(mark=(mark, index))
         head, groups = origin.head(state.instrument, told.ts_exchange), state.groups
-        groups.put(groups.mark, MarkPrice(*head, output.parts, mark, index), output)
+        groups.mark.put(MarkPrice(*head, output.parts, mark, index), output)
 
 
 def _publish_interest(origin: Origin, state: _State, told: Ticker, value: str | None, output: Output) -> None:
@@ -285,7 +293,7 @@ def _publish_interest(origin: Origin, state: _State, told: Ticker, value: str | 
     if interest is not None and (said is None or interest != said[0]):
         state.said = state.said._replace(interest=(interest, value, None))
         head, groups = origin.head(state.instrument, told.ts_exchange), state.groups
-        groups.put(groups.interest, OpenInterest(*head, output.parts, interest, value), output)
+        groups.interest.put(OpenInterest(*head, output.parts, interest, value), output)
 
 
 def _contracts(interest: tuple[str, str | None, str | None]) -> str:

@@ -18,6 +18,8 @@ __all__ = [
     "FRAME_BOOK",
     "FRAME_HEAD",
     "FRAME_PLAIN_QUOTE",
+    "FRAME_PLAIN_TICKER",
+    "FRAME_PLAIN_TRADES",
     "FRAME_QUOTE",
     "FRAME_TICKER",
     "MAX_MILLISECONDS",
@@ -26,6 +28,7 @@ __all__ = [
     "CandleItem",
     "Head",
     "LiquidationItem",
+    "PlainTickerData",
     "TickerData",
     "TickerFrame",
     "TradeItem",
@@ -116,6 +119,16 @@ class TradeItem(Struct, gc=False, frozen=True):
     trade_id: str | None = field(name="i", default=None)
 
 
+class PlainTradeItem(Struct, gc=False, frozen=True):
+    """A trade as it nearly always is."""
+
+    traded_at: Milliseconds = field(name="T")
+    side: Literal["Buy", "Sell"] = field(name="S")
+    size: str = field(name="v")
+    price: str = field(name="p")
+    trade_id: Annotated[str, Meta(min_length=1)] = field(name="i")
+
+
 class LiquidationItem(Struct, gc=False, frozen=True):
     """One entry of ``allLiquidation.{symbol}``; ``position`` is the side of what was liquidated: Buy is a long."""
 
@@ -163,6 +176,36 @@ class TickerData(Struct, gc=False, frozen=True):
     funding_rate: Text = field(name="fundingRate", default=UNSET)
     next_funding: Text = field(name="nextFundingTime", default=UNSET)
     funding_interval: Text = field(name="fundingIntervalHour", default=UNSET)
+
+
+class PlainTickerData(Struct, gc=False, frozen=True):
+    """What a delta changes; one with funding is none of these. The first seven fields come often, the others seldom."""
+
+    last_price: Text = field(name="lastPrice", default=UNSET)
+    bid_price: Text = field(name="bid1Price", default=UNSET)
+    bid_size: Text = field(name="bid1Size", default=UNSET)
+    ask_price: Text = field(name="ask1Price", default=UNSET)
+    ask_size: Text = field(name="ask1Size", default=UNSET)
+    volume: Text = field(name="volume24h", default=UNSET)
+    turnover: Text = field(name="turnover24h", default=UNSET)
+    open_price: Text = field(name="prevPrice24h", default=UNSET)
+    high_price: Text = field(name="highPrice24h", default=UNSET)
+    low_price: Text = field(name="lowPrice24h", default=UNSET)
+    mark_price: Text = field(name="markPrice", default=UNSET)
+    index_price: Text = field(name="indexPrice", default=UNSET)
+    open_interest: Text = field(name="openInterest", default=UNSET)
+    open_interest_value: Text = field(name="openInterestValue", default=UNSET)
+    funding_rate: UnsetType = field(name="fundingRate", default=UNSET)
+    next_funding: UnsetType = field(name="nextFundingTime", default=UNSET)
+    funding_interval: UnsetType = field(name="fundingIntervalHour", default=UNSET)
+
+
+class PlainTickerFrame(Struct, gc=False, frozen=True):
+    """A delta without funding."""
+
+    type: Literal["delta"]
+    data: PlainTickerData
+    ts: Milliseconds
 
 
 class TickerFrame(Struct, gc=False, frozen=True):
@@ -220,6 +263,8 @@ FRAME_HEAD: Final = json.Decoder(Head)
 FRAME_BOOK: Final = json.Decoder(BookFrame)
 FRAME_QUOTE: Final = json.Decoder(QuoteFrame)
 FRAME_PLAIN_QUOTE: Final = json.Decoder(PlainQuoteFrame)
+FRAME_PLAIN_TRADES: Final = json.Decoder(_Items[PlainTradeItem])
+FRAME_PLAIN_TICKER: Final = json.Decoder(PlainTickerFrame)
 FRAME_TICKER: Final = json.Decoder(TickerFrame)
 ARRAY_TRADE: Final = ArrayFrame(json.Decoder(_Items[TradeItem]), json.Decoder(TradeItem))
 ARRAY_LIQUIDATION: Final = ArrayFrame(json.Decoder(_Items[LiquidationItem]), json.Decoder(LiquidationItem))

@@ -1,249 +1,340 @@
-"""Futures: trades, quotes and book updates of one contract, which come by the thousand.
+"""Futures: trades, quotes and statistics of contracts, a pile of frames in one go.
 
 Frames begin with the contract and end with the channel and a time of 13 digits. What stands before that is a guess at
-the channel, which the decoder then holds the frame to: what is otherwise is not taken, and goes the long way.
+the channel, which the decoder then holds the frame to.
+
+A value of JSON that has but digits and a point is a plain number: the decoder has made sure of the rest. Sizes are
+whole contracts.
 """
 
-from collections.abc import Callable
-from decimal import Decimal
-from typing import Final, Generic, Literal, TypeVar
+from typing import Annotated, Any, Final, Generic, Literal, TypeVar
 
-from msgspec import DecodeError, Struct
+from msgspec import Meta, Raw, Struct, field
 from msgspec.json import Decoder
 
-from shared.errors import ParseError
-from shared.exchanges.base import Group, Origin, Output
-from shared.exchanges.books import Books
-from shared.exchanges.levels import base_size, number
-from shared.exchanges.mexc import book, futures_wire
-from shared.exchanges.mexc.futures_levels import Sizes, levels_of, top_of
-from shared.exchanges.mexc.futures_wire import Deal, Deals, Depth
+from shared.exchanges.base import Origin, Output
+from shared.exchanges.lanes import UNREADABLE, AtOnce, Lane, Pile, Piled, Put, Read, Waiting, at_once
+from shared.exchanges.mexc.futures_contract import Contract
+from shared.exchanges.mexc.futures_top import top_of
+from shared.exchanges.mexc.futures_wire import AT_LEAST_ONE, Depth, Identity
 from shared.exchanges.mexc.market import SIDES
-from shared.exchanges.mexc.wire import LAST_MS, MILLISECOND, nanoseconds, text
-from shared.instruments import Instrument
-from shared.messages import Level, OpenInterest, Quote, Ticker, Trade
-from shared.numbers import PROVED, is_zero, proves
-from shared.sequencing import DuplicateWindow
+from shared.exchanges.mexc.wire import LAST_MS
+from shared.messages import OpenInterest, Quote, Ticker, Trade
+from shared.numbers import MAX_DIGITS, PROVED, NumberError, plain, proves
 
-__all__ = ["Contract"]
+__all__ = ["Piles", "depth_of"]
 
 DataT = TypeVar("DataT")
 ChannelT = TypeVar("ChannelT", bound=str)
 
-
-_Take = Callable[[Origin, bytes, Output], bool]
+Milliseconds = Annotated[int, Meta(gt=0, le=LAST_MS)]
+Contracts = Annotated[int, Meta(ge=0, lt=10**18)]
 
 
 class _Push(Struct, Generic[DataT, ChannelT], gc=False, frozen=True):
     symbol: str
     data: DataT
     channel: ChannelT
-    ts: int
+    ts: Milliseconds
 
 
-_decode_deals: Final = Decoder(_Push[Deals, Literal["push.deal"]]).decode
+class _Deal(Struct, gc=False, frozen=True):
+    price: Raw = field(name="p")
+    contracts: Annotated[int, Meta(gt=0, lt=10**18)] = field(name="v")
+    taker: Annotated[int, Meta(ge=1, le=2)] = field(name="T")
+    time: Milliseconds = field(name="t")
+    trade_id: Annotated[str, Meta(min_length=1)] = field(name="i")
+
+
+class _Version(Struct, gc=False, frozen=True):
+    version: Identity
+
+
+class _Statistics(Struct, gc=False, frozen=True):
+    symbol: str
+    last: Raw = field(name="lastPrice")
+    fair: Raw = field(name="fairPrice")
+    index: Raw = field(name="indexPrice")
+    contracts: Contracts = field(name="volume24")
+    amount: Raw = field(name="amount24")
+    low: Raw = field(name="lower24Price")
+    high: Raw = field(name="high24Price")
+    timestamp: Milliseconds
+    bid: Raw = field(name="bid1")
+    ask: Raw = field(name="ask1")
+    held: Contracts = field(name="holdVol")
+    rate: Raw = field(name="fundingRate")
+
+
+_decode_deals: Final = Decoder(_Push[Annotated[list[_Deal], AT_LEAST_ONE], Literal["push.deal"]]).decode
+_decode_top: Final = Decoder(_Push[_Version, Literal["push.depth.full"]]).decode
+_decode_statistics: Final = Decoder(_Push[_Statistics, Literal["push.ticker"]]).decode
+
 _decode_depth: Final = Decoder(_Push[Depth, Literal["push.depth"]]).decode
-_decode_full: Final = Decoder(_Push[Depth, Literal["push.depth.full"]]).decode
-
-_decode_ticker: Final = Decoder(_Push[futures_wire.Ticker, Literal["push.ticker"]]).decode
 
 _KIND: Final = slice(-27, -21)
 """The end of the channel's name, before ``","ts":1790000000123}``."""
 
+_DEPTH: Final = b".depth"
 
-def ticker_of(native_symbol: str, data: bytes) -> _Push[futures_wire.Ticker, Literal["push.ticker"]] | None:
-    """The ticker that a frame is, if it is one of this contract and as it usually is."""
-    try:
-        push = _decode_ticker(data)
-    except (DecodeError, UnicodeDecodeError, RecursionError):
-        return None
-    usual = push.symbol == native_symbol and push.data.symbol in {None, native_symbol} and 0 < push.ts <= LAST_MS
-    return push if usual else None
+LONGEST_CONTRACT_SIZE: Final = 20
 
 
-class Contract:
-    """One contract's hot frames, and what is remembered of its trades and quotes."""
+class Piles:
+    """The piles of one stream, and the lanes that lead to them; ``index_prices`` learns those of tickers."""
 
-    def __init__(self, exchange: str, instrument: Instrument, books: Books, window: DuplicateWindow) -> None:
-        self.instrument = instrument
-        self.sizes = Sizes(instrument)
-        self._native = instrument.native_symbol
-        self._counted = instrument.contract_size != "1"
-        self._native_sizes = self._counted or instrument.inverse
-        self._books = books
-        self._window = window
-        self._trades = Group("trade", exchange, instrument.symbol)
-        self._quotes = Group("quote", exchange, instrument.symbol)
-        self._tickers = Group("ticker", exchange, instrument.symbol)
-        self._interests = Group("open_interest", exchange, instrument.symbol)
-        self._told: _Sides | None = None
-        self._held: str | None = None
-        self.kinds: dict[bytes, _Take] = {
-            b"h.deal": self._deal,
-            b".depth": self._depth,
-            b"h.full": self._full,
+    def __init__(self, index_prices: dict[str, str]) -> None:
+        deals, tops, statistics = _DealPile(), _TopPile(), _StatisticsPile(index_prices)
+        self.all: tuple[Pile[Any], ...] = (deals, tops, statistics)
+        self._puts: dict[bytes, Put] = {
+            b"h.deal": deals.frames.append,
+            _DEPTH: at_once,  # a book has a routing key of its own, and nothing that waits depends on it
+            b"h.full": tops.frames.append,
+            b"ticker": statistics.frames.append,
         }
-        """By the end of the channel's name; each says whether it took the frame."""
 
-    def take(self, origin: Origin, data: bytes, output: Output) -> bool:
-        """A frame off the socket; False, and nothing done, for what goes the long way. Raises ParseError."""
-        kind = self.kinds.get(data[_KIND])
-        try:
-            return kind is not None and kind(origin, data, output)
-        except (DecodeError, UnicodeDecodeError, RecursionError):
-            return False  # the long way says what is wrong
+    def lane(self, contract: Contract, read: Read) -> Lane:
+        """The lane of a contract's frames, whatever their channel."""
+        instrument = contract.instrument
+        if instrument.inverse or len(instrument.contract_size) > LONGEST_CONTRACT_SIZE:
+            return AtOnce(read)
+        puts = self._puts
 
-    def forget(self, feed: str | None) -> None:
-        """The next quote and open interest are told, whatever they are; None: both."""
-        if feed in {None, "quote"}:
-            self._told = None
-        if feed in {None, "open_interest"}:
-            self._held = None
+        def put(frame: Waiting[Contract]) -> bool | None:
+            return puts[frame[3][_KIND]](frame)
 
-    def statistics(self, message: Ticker, interest: OpenInterest | None, output: Output) -> None:
-        """Tell a ticker, and the open interest where it changed."""
-        group = self._tickers
-        if group.segment is not output.segment:
-            group.open(output)
-        group.messages.append(message)
-        output.parts += 1
-        if interest is None:
-            return
-        held = interest.open_interest_native or interest.open_interest
-        if held != self._held:
-            self._held = held
-            group = self._interests
-            if group.segment is not output.segment:
-                group.open(output)
-            group.messages.append(interest)
-            output.parts += 1
+        return Piled(put, contract, read)
 
-    def _deal(self, origin: Origin, data: bytes, output: Output) -> bool:
-        push = _decode_deals(data)
-        if push.symbol != self._native or not 0 < push.ts <= LAST_MS:
-            return False
-        self.trades(origin, push.data, push.ts * MILLISECOND, output)
-        return True
 
-    def trades(self, origin: Origin, deals: list[Deal], sent: int | None, output: Output) -> None:
-        """``push.deal``: one that can't be read is rejected alone; deals without an id (before 2025) are all new."""
-        group, window, instrument = self._trades, self._window, self.instrument
-        sizes = self.sizes if self._counted and not instrument.inverse else None
-        if group.segment is not output.segment:
-            group.open(output)
-        for deal in deals:
-            price, contracts, ts = str(deal.price, "latin-1"), str(deal.contracts, "latin-1"), deal.time or 0
-            trade_id = deal.trade_id
+def depth_of(native_symbol: str, data: bytes) -> tuple[Depth, int] | None:
+    """The update of a contract's book that a frame is, as most are, and when it was sent (ns)."""
+    if data[_KIND] != _DEPTH:
+        return None
+    try:
+        push = _decode_depth(data)
+    except UNREADABLE:
+        return None
+    return (push.data, push.ts * 1_000_000) if push.symbol == native_symbol else None
+
+
+class _DealPile(Pile[Contract]):
+    """``push.deal``."""
+
+    def take(self, origin: Origin, output: Output) -> int:
+        """See :class:`Pile`."""
+        exchange, ts_normalized, stream, epoch = origin.exchange, origin.ts_normalized, origin.stream, origin.epoch
+        proved, sides, segment = PROVED, SIDES, output.segment
+        for lane, frame, ts_received, data in self.frames:
             try:
-                if price not in PROVED and not proves(price):
-                    price = number(text(deal.price), "p")
-                if contracts not in PROVED and not proves(contracts):
-                    contracts = number(text(deal.contracts), "v")
-                size = base_size(instrument, contracts, price) if sizes is None else sizes[contracts]
-                ts_exchange = ts * MILLISECOND if 0 < ts <= LAST_MS else nanoseconds(ts) or sent
-            except ParseError as error:
-                output.reject(error)
-                continue
-            if trade_id is not None and trade_id != "":
-                trade_id = str(trade_id)
+                push = _decode_deals(data)
+            except UNREADABLE:
+                return self.position(frame)
+            contract = lane.state
+            prices = [str(deal.price, "latin-1") for deal in push.data]
+            for price in prices:
+                if price not in proved and not proves(price):
+                    return self.position(frame)
+            symbol, native, window, whole = contract.symbol, contract.native, contract.window, contract.whole
+            if push.symbol != native:
+                return self.position(frame)
+            group = contract.trades
+            if group.segment is not segment:
+                group.open(output)
+            messages = group.messages
+            part = 0
+            for deal, price in zip(push.data, prices, strict=True):
+                trade_id = deal.trade_id
                 if trade_id in window.new or trade_id in window.old:
                     output.duplicates += 1
                     continue
                 window.new.add(trade_id)
+                size, contracts = whole[deal.contracts]
+                messages.append(
+                    Trade(
+                        exchange,
+                        symbol,
+                        native,
+                        deal.time * 1_000_000,
+                        ts_received,
+                        ts_normalized,
+                        stream,
+                        epoch,
+                        frame,
+                        part,
+                        trade_id,
+                        price,
+                        size,
+                        sides[deal.taker],
+                        contracts,
+                    )
+                )
+                part += 1
+            if len(window.new) >= window.size:
+                window.turn()
+        return len(self.frames)
+
+
+class _TopPile(Pile[Contract]):
+    """``push.depth.full``: its best levels, told when they change."""
+
+    def take(self, origin: Origin, output: Output) -> int:
+        """See :class:`Pile`."""
+        exchange, ts_normalized, stream, epoch = origin.exchange, origin.ts_normalized, origin.stream, origin.epoch
+        segment = output.segment
+        for lane, frame, ts_received, data in self.frames:
+            try:
+                push = _decode_top(data)
+            except UNREADABLE:
+                return self.position(frame)
+            contract, sides = lane.state, top_of(data)
+            if sides is None or push.symbol != contract.native:
+                return self.position(frame)
+            if sides == contract.told:
+                output.duplicates += 1
+                continue
+            contract.told = sides
+            bid, bid_contracts, ask, ask_contracts = sides
+            sizes, counted, group = contract.sizes, contract.counted, contract.quotes
+            if group.segment is not segment:
+                group.open(output)
             group.messages.append(
-                Trade(
-                    origin.exchange,
-                    instrument.symbol,
-                    self._native,
-                    ts_exchange,
-                    origin.ts_received,
-                    origin.ts_normalized,
-                    origin.stream,
-                    origin.epoch,
-                    origin.frame,
-                    output.parts,
-                    trade_id or None,
-                    price,
-                    size,
-                    SIDES.get(deal.taker, "unknown"),
-                    contracts if self._native_sizes else None,
+                Quote(
+                    exchange,
+                    contract.symbol,
+                    contract.native,
+                    push.ts * 1_000_000,
+                    ts_received,
+                    ts_normalized,
+                    stream,
+                    epoch,
+                    frame,
+                    0,
+                    bid,
+                    sizes[bid_contracts],
+                    ask,
+                    sizes[ask_contracts],
+                    push.data.version,
+                    bid_contracts if counted else None,
+                    ask_contracts if counted else None,
                 )
             )
-            output.parts += 1
-        window.turn()
+        return len(self.frames)
 
-    def _depth(self, origin: Origin, data: bytes, output: Output) -> bool:
-        push = _decode_depth(data)
-        if push.symbol != self._native or not 0 < push.ts <= LAST_MS:
-            return False
-        book.futures_delta(origin, self.instrument, self.sizes, self._books, push.data, push.ts * MILLISECOND, output)
-        return True
 
-    def _full(self, origin: Origin, data: bytes, output: Output) -> bool:
-        push = _decode_full(data)
-        if push.symbol != self._native or not 0 < push.ts <= LAST_MS:
-            return False
-        self.quote(origin, push.data, push.ts * MILLISECOND, output)
-        return True
+class _StatisticsPile(Pile[Contract]):
+    """``push.ticker``: complete in itself; best prices without sizes. With it the open interest, when it changes."""
 
-    def quote(self, origin: Origin, top: Depth, sent: int | None, output: Output) -> None:
-        """``push.depth.full``: its best levels, told when they change."""
-        bid: str | None
-        ask: str | None
-        bid_size: str | None
-        ask_size: str | None
-        bid_native: str | None
-        ask_native: str | None
-        best_bid, best_ask = top_of(top.bids, highest=True), top_of(top.asks, highest=False)
-        if best_bid is not None and best_ask is not None and self._counted and not self.instrument.inverse:
-            bid, bid_native = best_bid
-            ask, ask_native = best_ask
-            bid_size, ask_size = self.sizes[bid_native], self.sizes[ask_native]
-        else:
-            levels = levels_of(self.instrument, self.sizes, top.bids, top.asks)
-            bid, bid_size, bid_native = _best(levels.bids, levels.bid_sizes_native, highest=True)
-            ask, ask_size, ask_native = _best(levels.asks, levels.ask_sizes_native, highest=False)
-        sides = bid, bid_native or bid_size, ask, ask_native or ask_size
-        if sides == self._told:
-            output.duplicates += 1
-            return
-        self._told = sides
-        group = self._quotes
-        if group.segment is not output.segment:
-            group.open(output)
-        group.messages.append(
-            Quote(
-                origin.exchange,
-                self.instrument.symbol,
-                self._native,
-                sent,
-                origin.ts_received,
-                origin.ts_normalized,
-                origin.stream,
-                origin.epoch,
-                origin.frame,
-                output.parts,
-                bid,
-                bid_size,
-                ask,
-                ask_size,
-                top.version,
-                bid_native,
-                ask_native,
+    def __init__(self, index_prices: dict[str, str]) -> None:
+        super().__init__()
+        self._index_prices = index_prices
+
+    def take(self, origin: Origin, output: Output) -> int:
+        """See :class:`Pile`."""
+        exchange, ts_normalized, stream, epoch = origin.exchange, origin.ts_normalized, origin.stream, origin.epoch
+        segment = output.segment
+        for lane, frame, ts_received, wire in self.frames:
+            try:
+                push = _decode_statistics(wire)
+            except UNREADABLE:
+                return self.position(frame)
+            contract, data = lane.state, push.data
+            native = contract.native
+            last = str(data.last, "latin-1")
+            bid = str(data.bid, "latin-1")
+            ask = str(data.ask, "latin-1")
+            high = str(data.high, "latin-1")
+            low = str(data.low, "latin-1")
+            fair = str(data.fair, "latin-1")
+            index = str(data.index, "latin-1")
+            amount = str(data.amount, "latin-1")
+            if (
+                not _plain(amount, last, bid, ask, high, low, fair, index)
+                or min(last, bid, ask, high, low, fair, index) <= _ZERO
+                or push.symbol != native
+                or data.symbol != native
+                or (data.rate != contract.rate and not _rated(contract, data.rate))
+            ):
+                return self.position(frame)
+            volume, held = contract.whole.of(data.contracts), contract.whole.of(data.held)
+            ts_exchange = data.timestamp * 1_000_000
+            group = contract.tickers
+            if group.segment is not segment:
+                group.open(output)
+            group.messages.append(
+                Ticker(
+                    exchange,
+                    contract.symbol,
+                    native,
+                    ts_exchange,
+                    ts_received,
+                    ts_normalized,
+                    stream,
+                    epoch,
+                    frame,
+                    0,
+                    last,
+                    bid,
+                    None,
+                    ask,
+                    None,
+                    None,
+                    high,
+                    low,
+                    volume,
+                    amount,
+                    fair,
+                    index,
+                    contract.rate_text,
+                    None,
+                    held,
+                )
             )
-        )
-        output.parts += 1
+            self._index_prices[native] = index
+            contracts = str(data.held)
+            if contracts != contract.held:
+                contract.held = contracts
+                group = contract.interests
+                if group.segment is not segment:
+                    group.open(output)
+                group.messages.append(
+                    OpenInterest(
+                        exchange,
+                        contract.symbol,
+                        native,
+                        ts_exchange,
+                        ts_received,
+                        ts_normalized,
+                        stream,
+                        epoch,
+                        frame,
+                        1,
+                        held,
+                        None,
+                        contracts if contract.counted else None,
+                    )
+                )
+        return len(self.frames)
 
 
-_Sides = tuple[str | None, str | None, str | None, str | None]
+def _plain(*texts: str) -> bool:
+    """Whether values of JSON are plain numbers."""
+    run = "".join(texts)
+    if not run.replace(".", "").isdecimal():
+        return False
+    return len(run) <= MAX_DIGITS or len(max(texts, key=len)) <= MAX_DIGITS
 
 
-def _best(levels: list[Level], native: list[str] | None, *, highest: bool) -> tuple[str | None, str | None, str | None]:
-    """Price, size in base units, contracts (None where these are the same)."""
-    sizes = [size for _, size in levels] if native is None else native
-    there = [(Decimal(levels[index][0]), -index) for index, size in enumerate(sizes) if not is_zero(size)]
-    if not there:
-        return None, None, None
-    index = -(max(there) if highest else min(there))[1]
-    price, size = levels[index]
-    return price, size, None if native is None else native[index]
+_ZERO: Final = "0." + "0" * MAX_DIGITS
+"""Above every way to write zero in so many digits, and below all other numbers, where texts are compared."""
+
+
+def _rated(contract: Contract, rate: Raw) -> bool:
+    """Whether a funding rate, which may be negative, is plain; it is the contract's last one from now on."""
+    text = str(rate, "latin-1")
+    try:
+        known = plain(text) == text
+    except NumberError:
+        return False
+    if known:
+        contract.rate, contract.rate_text = rate.copy(), text
+    return known

@@ -12,9 +12,9 @@ from shared.exchanges.mexc import futures_wire
 from shared.exchanges.mexc.wire import decoded
 from shared.instruments import Instrument
 from shared.messages import Level
-from shared.numbers import PLAIN_UNSIGNED, PROVED, proves
+from shared.numbers import PLAIN_UNSIGNED, scaled
 
-__all__ = ["Sizes", "levels_of", "side_of", "top_of"]
+__all__ = ["Sizes", "WholeSizes", "levels_of", "side_of"]
 
 MOST: Final = 10_000
 
@@ -34,6 +34,28 @@ class Sizes(dict[str, str]):
         return size
 
 
+class WholeSizes(dict[int, tuple[str, str | None]]):
+    """Numbers of contracts to base units, and as text where that differs; as :class:`Sizes`."""
+
+    def __init__(self, instrument: Instrument) -> None:
+        super().__init__()
+        size = Decimal(instrument.contract_size).as_tuple()
+        self._counted = instrument.contract_size != "1"
+        self._mantissa = int("".join(map(str, size.digits)))
+        self._places = -int(size.exponent)
+
+    def __missing__(self, contracts: int) -> tuple[str, str | None]:
+        """Base units and contracts."""
+        if len(self) >= MOST:
+            self.clear()
+        found = self[contracts] = self.of(contracts), str(contracts) if self._counted else None
+        return found
+
+    def of(self, contracts: int) -> str:
+        """Base units, not remembered: for volumes, which are new each time."""
+        return scaled(contracts, self._mantissa, self._places)
+
+
 def levels_of(instrument: Instrument, sizes: Sizes, bids: Raw, asks: Raw) -> BookLevels:
     """Both sides in base units, in the order in which they came. Raises ParseError: ``bad_number``, ``wrong_type``."""
     if instrument.inverse or _PLAIN(bids) is None or _PLAIN(asks) is None:
@@ -49,17 +71,6 @@ def levels_of(instrument: Instrument, sizes: Sizes, bids: Raw, asks: Raw) -> Boo
         bid_contracts,
         ask_contracts,
     )
-
-
-def top_of(raw: Raw, *, highest: bool) -> tuple[str, str] | None:
-    """Price and contracts of the best level; None where a number is not plain or a level is empty, or there is none."""
-    if _PLAIN(raw) is None:
-        return None
-    prices, contracts = _columns(raw)
-    if not prices or not (PROVED.issuperset(contracts) or all(map(proves, contracts))):
-        return None
-    best = max(prices, key=Decimal) if highest else min(prices, key=Decimal)
-    return best, contracts[prices.index(best)]
 
 
 def _columns(raw: Raw) -> tuple[list[str], list[str]]:

@@ -1,21 +1,23 @@
 """Futures: which frame goes where, and what a stream must remember."""
 
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from shared.envelope import Frame, RestReply
 from shared.errors import ParseError
-from shared.exchanges.base import Handler as Routed
-from shared.exchanges.base import Origin, Output, Resync, Routes
+from shared.exchanges.base import Origin, Output, Resync
 from shared.exchanges.books import Books
+from shared.exchanges.lanes import Lane, Read, Routes
 from shared.exchanges.levels import number
 from shared.exchanges.mexc import book, futures_market, futures_wire
 from shared.exchanges.mexc.endpoints import FUTURES_INSTRUMENTS, depth_symbol, path_of
-from shared.exchanges.mexc.futures_hot import Contract, ticker_of
+from shared.exchanges.mexc.futures_contract import Contract
+from shared.exchanges.mexc.futures_hot import Piles, depth_of
 from shared.exchanges.mexc.futures_levels import Sizes
 from shared.exchanges.mexc.futures_wire import Push, Ticker
 from shared.exchanges.mexc.parser import Latest, Listed, Windows
-from shared.exchanges.mexc.symbols import futures_instrument, futures_instruments
+from shared.exchanges.mexc.symbols import futures_instrument, futures_listed
 from shared.exchanges.mexc.wire import decoded, each, nanoseconds, text
 from shared.instruments import Instrument, InstrumentTable
 from shared.messages import MarkPrice
@@ -39,10 +41,11 @@ class FuturesParser:
         self._windows = Windows()
         self._latest = Latest()
         self._contracts: dict[str, Contract] = {}
-        self._routes: dict[bytes, Routed] = {}
-        self.routes = Routes(self._routes, b'"', len(_SYMBOL))
         self._fair: dict[str, str] = {}
         self._index: dict[str, str] = {}
+        self._lanes: dict[bytes, Lane] = {}
+        self._piles = Piles(self._index)
+        self.routes = Routes(self._lanes, self._piles.all, b",")
         self._handlers: Final[dict[str, Handler]] = {
             "push.deal": self._deal,
             "push.depth": self._depth,
@@ -57,7 +60,11 @@ class FuturesParser:
 
     def data(self, origin: Origin, frame: Frame, output: Output) -> None:
         """A JSON frame; answers and pongs give nothing."""
-        self._frame(origin, frame.data, output)
+        lane = self._lanes.get(frame.data.partition(b",")[0])
+        if lane is None:
+            self._frame(origin, frame.data, output)
+        else:
+            lane.read(origin, frame.data, output)
 
     def _frame(self, origin: Origin, data: bytes, output: Output) -> None:
         push = decoded(futures_wire.push, data)
@@ -65,24 +72,25 @@ class FuturesParser:
         if handler is not None:
             handler(origin, push, output)
         elif push.channel == "push.contract":
-            self._learn([futures_instrument(push.data)])
+            deque(self._learn([futures_instrument(push.data)]), maxlen=0)
         elif push.channel != "pong" and not push.channel.startswith("rs."):
             raise ParseError("unknown_event", f"channel {push.channel[:80]!r}")
 
-    def reply(self, origin: Origin, reply: RestReply, output: Output) -> None:
+    def reply(self, origin: Origin, reply: RestReply, output: Output) -> Iterator[None] | None:
         """The contract list, or the book that seeds a contract's deltas."""
         path = path_of(reply.url)
         if reply.status != 200:
             raise ParseError("unknown_event", f"{path} was answered with HTTP status {reply.status}")
         symbol = depth_symbol(reply.url)
         if path.endswith(FUTURES_INSTRUMENTS):
-            self._learn(futures_instruments(reply.body))
-        elif symbol is not None:
+            return self._learn(futures_listed(reply.body))
+        if symbol is not None:
             depth = decoded(futures_wire.depth_reply, reply.body).data
             instrument = self._listed.find(origin, symbol, output)
             book.futures_seed(origin, instrument, Sizes(instrument), self._books, depth, output)
         else:
             raise ParseError("unknown_event", f"a reply of {path}")
+        return None
 
     def interrupted(
         self, origin: Origin, feed: str | None, native_symbol: str | None, reason: str, output: Output
@@ -103,9 +111,9 @@ class FuturesParser:
                 else:
                     prices.pop(native_symbol, None)
 
-    def _learn(self, instruments: Sequence[Instrument]) -> None:
-        self._table.update(instruments)
-        self._routes.clear()
+    def _learn(self, instruments: Iterable[Instrument]) -> Iterator[None]:
+        yield from self._table.learn(instruments)
+        self._lanes.clear()
         self._contracts.clear()
 
     def _instrument(self, origin: Origin, push: Push, output: Output, inner: str | None = None) -> Instrument:
@@ -123,27 +131,23 @@ class FuturesParser:
         native = instrument.native_symbol
         found = self._contracts.get(native)
         if found is None:
-            contract = Contract(origin.exchange, instrument, self._books, self._windows.of(native))
+            contract = Contract(origin.exchange, instrument, self._windows.of(native))
             found = self._contracts[native] = contract
-            self._routes[_SYMBOL + native.encode()] = self._routed(contract)
+            self._lanes[_SYMBOL + native.encode() + b'"'] = self._piles.lane(contract, self._reader(contract))
         return found
 
-    def _routed(self, contract: Contract) -> Routed:
-        take, long_way, native = contract.take, self._frame, contract.instrument.native_symbol
+    def _reader(self, contract: Contract) -> Read:
+        """What reads a frame that begins with a contract: mostly an update of its book."""
 
-        def ticker(origin: Origin, data: bytes, output: Output) -> bool:
-            push = ticker_of(native, data)
-            if push is not None:
-                self._told(origin, contract, push.data, nanoseconds(push.ts), output)
-            return push is not None
+        def read(origin: Origin, data: bytes, output: Output) -> None:
+            depth = depth_of(contract.native, data)
+            if depth is None:
+                self._frame(origin, data, output)
+            else:
+                update, sent = depth
+                book.futures_delta(origin, contract.instrument, contract.sizes, self._books, update, sent, output)
 
-        def handle(origin: Origin, data: bytes, output: Output) -> None:
-            if not take(origin, data, output):
-                long_way(origin, data, output)
-
-        contract.kinds[b"ticker"] = ticker
-
-        return handle
+        return read
 
     def _deal(self, origin: Origin, push: Push, output: Output) -> None:
         contract = self._contract(origin, push, output)
@@ -151,7 +155,7 @@ class FuturesParser:
             deals = each(push.data, futures_wire.deals, futures_wire.raws, futures_wire.deal, output)
         else:  # one trade per frame, as it was until 2025
             deals = [decoded(futures_wire.deal, push.data)]
-        contract.trades(origin, deals, _sent(push), output)
+        contract.deals(origin, deals, _sent(push), output)
 
     def _depth(self, origin: Origin, push: Push, output: Output) -> None:
         contract = self._contract(origin, push, output)

@@ -42,7 +42,7 @@ __all__ = [
 ABSENT: Final = Raw()
 AT_LEAST_ONE: Final = Meta(min_length=1)
 """A frame without anything in it is a mistake that must not pass in silence."""
-Sequence = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+Identity = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 
 
 class Push(Struct, gc=False, frozen=True):
@@ -79,9 +79,9 @@ class Depth(Struct, gc=False, frozen=True):
 
     asks: Raw  # a list of Level, as are bids
     bids: Raw
-    version: Sequence
-    begin: Sequence | None = None
-    end: Sequence | None = None
+    version: Identity
+    begin: Identity | None = None
+    end: Identity | None = None
     timestamp: int | None = None
 
 

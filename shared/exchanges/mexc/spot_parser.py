@@ -1,19 +1,19 @@
 """Spot: which frame goes where, and what a stream must remember."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, TypeVar
 
 from shared.envelope import Frame, FrameKind, RestReply
 from shared.errors import ParseError
-from shared.exchanges.base import MOST_ROUTES, Origin, Output, Resync, Routes
-from shared.exchanges.base import Handler as Routed
+from shared.exchanges.base import MOST_ROUTES, Origin, Output, Resync
 from shared.exchanges.books import Books
+from shared.exchanges.lanes import AtOnce, Lane, Routes
 from shared.exchanges.mexc import book, spot_market, spot_wire
 from shared.exchanges.mexc.endpoints import SPOT_DEPTH, SPOT_INSTRUMENTS, depth_symbol, path_of
 from shared.exchanges.mexc.parser import Listed, Windows
 from shared.exchanges.mexc.push_pb2 import PublicAggreBookTickerV3Api, PublicBookTickerV3Api, PushDataV3ApiWrapper
-from shared.exchanges.mexc.spot_hot import Quotes, Trades
-from shared.exchanges.mexc.symbols import spot_instruments
+from shared.exchanges.mexc.spot_hot import DealPile, QuotePile, Quotes, TickerPile, Tickers, Trades
+from shared.exchanges.mexc.symbols import spot_listed
 from shared.exchanges.mexc.topics import spot_channel
 from shared.exchanges.mexc.wire import LAST_MS, MILLISECOND, decoded, nanoseconds, whole
 from shared.instruments import Instrument, InstrumentTable
@@ -26,11 +26,8 @@ Handler = Callable[[Origin, Instrument, PushDataV3ApiWrapper, Output], None]
 ItemT = TypeVar("ItemT")
 
 _CHANNEL_TAG: Final = 0x0A
-_CHANNEL_AT: Final = 2
-"""Behind the channel's tag and its length, one byte each: channels are shorter than 128 bytes."""
-
 _AFTER_CHANNEL: Final = b"\x1a"
-"""The tag of the symbol."""
+"""The tag of the symbol; no byte of a channel, nor its length, is the same."""
 
 _HOT: Final = frozenset({"publicAggreDeals", "publicAggreBookTicker", "publicAggreDepths", "publicMiniTicker"})
 
@@ -45,8 +42,10 @@ class SpotParser:
         self._windows = Windows()
         self._trades: dict[str, Trades] = {}
         self._quotes: dict[str, Quotes] = {}
-        self._routes: dict[bytes, Routed] = {}
-        self.routes = Routes(self._routes, _AFTER_CHANNEL, _CHANNEL_AT)
+        self._tickers: dict[str, Tickers] = {}
+        self._lanes: dict[bytes, Lane] = {}
+        self._deal_pile, self._quote_pile, self._ticker_pile = DealPile(), QuotePile(), TickerPile()
+        self.routes = Routes(self._lanes, (self._deal_pile, self._quote_pile, self._ticker_pile), _AFTER_CHANNEL)
         self._handlers: Final[dict[str, Handler]] = {
             "publicAggreDeals": self._deals,
             "publicAggreBookTicker": self._book_ticker,
@@ -60,10 +59,13 @@ class SpotParser:
     def data(self, origin: Origin, frame: Frame, output: Output) -> None:
         """A text frame is an answer and gives nothing; a binary frame is a push."""
         data = frame.data
-        if data[:1] == b"{" or frame.kind == FrameKind.TEXT:
+        lane = self._lanes.get(data.partition(_AFTER_CHANNEL)[0])
+        if lane is not None:
+            lane.read(origin, data, output)
+        elif data[:1] == b"{" or frame.kind == FrameKind.TEXT:
             decoded(spot_wire.answer, data)
-            return
-        self._push(origin, data, output)
+        else:
+            self._push(origin, data, output)
 
     def _push(self, origin: Origin, data: bytes, output: Output) -> None:
         push = spot_wire.push(data)
@@ -75,36 +77,17 @@ class SpotParser:
         if handler is not None:
             symbol = push.symbol or spot_channel(push.channel)[1] or ""
             instrument = self._listed.find(origin, symbol, output)
-            if body in _HOT and push.symbol and data[0] == _CHANNEL_TAG and len(self._routes) < MOST_ROUTES:
-                head = data[: data.find(_AFTER_CHANNEL, _CHANNEL_AT)]
-                self._routes[head] = self._hot(origin, body, instrument)
+            if body in _HOT and push.symbol and data[0] == _CHANNEL_TAG and len(self._lanes) < MOST_ROUTES:
+                self._lanes[data.partition(_AFTER_CHANNEL)[0]] = self._lane(origin, body, instrument)
             handler(origin, instrument, push, output)
         elif body == "publicMiniTickers":
             self._mini_tickers(origin, push, output)
         else:
             raise ParseError("unknown_event", f"{body} on {push.channel[:120]}")
 
-    def _hot(self, origin: Origin, body: str, instrument: Instrument) -> Routed:
-        """What takes the frames that begin with one channel: what turns out to be of another goes the usual way."""
+    def _lane(self, origin: Origin, body: str, instrument: Instrument) -> Lane:
+        """The lane of the frames that begin with one channel: what turns out to be of another is read all the same."""
         native_symbol = instrument.native_symbol
-        trades, quotes = self._trades_of(origin, instrument), self._quotes_of(origin, instrument)
-
-        def deals(origin: Origin, data: bytes, output: Output) -> None:
-            push = spot_wire.push(data)
-            items = push.publicAggreDeals.deals
-            if push.symbol == native_symbol and items:
-                trades.take(origin, items, _sent(push), output)
-            else:
-                self._push(origin, data, output)
-
-        def book_ticker(origin: Origin, data: bytes, output: Output) -> None:
-            push = spot_wire.push(data)
-            top = push.publicAggreBookTicker
-            version = top.version
-            if push.symbol == native_symbol and version:
-                quotes.take(origin, top, whole(version, "version"), _sent(push), output)
-            else:
-                self._push(origin, data, output)
 
         def depths(origin: Origin, data: bytes, output: Output) -> None:
             push = spot_wire.push(data)
@@ -114,20 +97,15 @@ class SpotParser:
             else:
                 self._push(origin, data, output)
 
-        def mini_ticker(origin: Origin, data: bytes, output: Output) -> None:
-            push = spot_wire.push(data)
-            statistics = push.publicMiniTicker
-            if push.symbol == native_symbol and statistics.price:
-                spot_market.ticker(origin, instrument, statistics, _sent(push), output)
-            else:
-                self._push(origin, data, output)
-
-        return {
-            "publicAggreDeals": deals,
-            "publicAggreBookTicker": book_ticker,
-            "publicAggreDepths": depths,
-            "publicMiniTicker": mini_ticker,
-        }[body]
+        match body:
+            case "publicAggreDeals":
+                return self._deal_pile.lane(self._trades_of(origin, instrument), self._push)
+            case "publicAggreBookTicker":
+                return self._quote_pile.lane(self._quotes_of(origin, instrument), self._push)
+            case "publicMiniTicker":
+                return self._ticker_pile.lane(self._tickers_of(origin, instrument), self._push)
+            case _:
+                return AtOnce(depths)
 
     def _trades_of(self, origin: Origin, instrument: Instrument) -> Trades:
         native_symbol = instrument.native_symbol
@@ -143,21 +121,32 @@ class SpotParser:
             found = self._quotes[instrument.native_symbol] = Quotes(origin.exchange, instrument)
         return found
 
-    def reply(self, origin: Origin, reply: RestReply, output: Output) -> None:
+    def _tickers_of(self, origin: Origin, instrument: Instrument) -> Tickers:
+        found = self._tickers.get(instrument.native_symbol)
+        if found is None:
+            found = self._tickers[instrument.native_symbol] = Tickers(origin.exchange, instrument)
+        return found
+
+    def reply(self, origin: Origin, reply: RestReply, output: Output) -> Iterator[None] | None:
         """The instrument list, or the book that seeds an instrument's deltas."""
         path = path_of(reply.url)
         if reply.status != 200:
             raise ParseError("unknown_event", f"{path} was answered with HTTP status {reply.status}")
         if path.endswith(SPOT_INSTRUMENTS):
-            self._table.update(spot_instruments(reply.body))
-            for known in (self._routes, self._trades, self._quotes):  # they hold instruments of the list before
-                known.clear()
-        elif path.endswith(SPOT_DEPTH):
+            return self._learn(spot_listed(reply.body))
+        if path.endswith(SPOT_DEPTH):
             depth = decoded(spot_wire.depth, reply.body)
             instrument = self._listed.find(origin, depth_symbol(reply.url) or "", output)
             book.spot_seed(origin, instrument, self._books, depth, output)
         else:
             raise ParseError("unknown_event", f"a reply of {path}")
+        return None
+
+    def _learn(self, instruments: Iterable[Instrument]) -> Iterator[None]:
+        yield from self._table.learn(instruments)
+        # They hold instruments of the list before.
+        for known in (self._lanes, self._trades, self._quotes, self._tickers):
+            known.clear()
 
     def interrupted(
         self, origin: Origin, feed: str | None, native_symbol: str | None, reason: str, output: Output
@@ -212,13 +201,13 @@ class SpotParser:
         spot_market.candle(origin, instrument, push.publicSpotKline, _sent(push), output)
 
     def _mini_ticker(self, origin: Origin, instrument: Instrument, push: PushDataV3ApiWrapper, output: Output) -> None:
-        spot_market.ticker(origin, instrument, push.publicMiniTicker, _sent(push), output)
+        self._tickers_of(origin, instrument).take(origin, push.publicMiniTicker, _sent(push), output)
 
     def _mini_tickers(self, origin: Origin, push: PushDataV3ApiWrapper, output: Output) -> None:
         for item in _some(push.publicMiniTickers.items, "items"):
             try:
                 instrument = self._listed.find(origin, item.symbol, output)
-                spot_market.ticker(origin, instrument, item, _sent(push), output)
+                self._tickers_of(origin, instrument).take(origin, item, _sent(push), output)
             except ParseError as error:
                 output.reject(error)
 

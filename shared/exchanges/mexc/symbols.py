@@ -4,7 +4,7 @@ No name tells an unlisted instrument: a spot symbol has no separator between bas
 (``BTC_USDT``) leaves out the contract size, without which every size would be wrong by orders of magnitude.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from decimal import Decimal
 from typing import Final
 
@@ -19,7 +19,14 @@ from shared.exchanges.mexc.wire import decoded, optional_number, text
 from shared.instruments import Instrument, InstrumentKind, unified_symbol
 from shared.numbers import is_zero, multiply
 
-__all__ = ["EXCHANGE", "futures_instrument", "futures_instruments", "spot_instruments"]
+__all__ = [
+    "EXCHANGE",
+    "futures_instrument",
+    "futures_instruments",
+    "futures_listed",
+    "spot_instruments",
+    "spot_listed",
+]
 
 EXCHANGE: Final = "mexc"
 
@@ -27,12 +34,22 @@ _ONE: Final = Decimal(1)
 
 
 def spot_instruments(body: bytes) -> list[Instrument]:
-    """``GET /api/v3/exchangeInfo``; entries that can't be read are left out, ParseError for the whole."""
+    """All of :func:`spot_listed`."""
+    return [*spot_listed(body)]
+
+
+def spot_listed(body: bytes) -> Iterator[Instrument]:
+    """``GET /api/v3/exchangeInfo``; entries that can't be read are left out, ParseError at once for the whole."""
     return _readable(decoded(listing, body).symbols, _spot_instrument)
 
 
 def futures_instruments(body: bytes) -> list[Instrument]:
-    """``GET /api/v1/contract/detail``; entries that can't be read are left out, ParseError for the whole."""
+    """All of :func:`futures_listed`."""
+    return [*futures_listed(body)]
+
+
+def futures_listed(body: bytes) -> Iterator[Instrument]:
+    """``GET /api/v1/contract/detail``; entries that can't be read are left out, ParseError at once for the whole."""
     return _readable(decoded(contract_list, body).data, futures_instrument)
 
 
@@ -88,14 +105,12 @@ def _named(one: SymbolEntry) -> None:
         raise ParseError("missing_field", f"a listed symbol had an empty name: {one.symbol!r}")
 
 
-def _readable(entries: Iterable[Raw], read: Callable[[Raw], Instrument]) -> list[Instrument]:
-    instruments = []
+def _readable(entries: Iterable[Raw], read: Callable[[Raw], Instrument]) -> Iterator[Instrument]:
     for entry in entries:
         try:
-            instruments.append(read(entry))
+            yield read(entry)
         except ParseError:
             continue
-    return instruments
 
 
 def _step(one: Contract, value: Raw) -> str | None:

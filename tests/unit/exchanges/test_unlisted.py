@@ -94,7 +94,7 @@ def test_one_topic_in_ever_new_spellings_is_read_and_not_remembered_for_ever() -
     for index in range(MOST_ROUTES + 100):
         stream.send(text(kline(index)))
     assert stream.codes == []
-    assert len(stream._normalizer._routes.handlers) == MOST_ROUTES
+    assert len(stream._normalizer._routes.lanes) == MOST_ROUTES
 
 
 def test_a_rule_that_names_nothing_costs_nothing() -> None:
