@@ -1,6 +1,7 @@
 """The normalizer's decision: frames of one stream in, canonical messages out. No I/O, no clock."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
@@ -19,7 +20,7 @@ from shared.envelope import (
 )
 from shared.errors import ParseError
 from shared.exchanges.base import Adapter, Feed, Group, Origin, Output, Parser, Rejection, Resync
-from shared.exchanges.lanes import Lane, Pile, Routed, Routes
+from shared.exchanges.lanes import Pile, Read, Routed, Routes
 from shared.instruments import InstrumentTable
 from shared.messages import BookDelta, BookSnapshot, Message, Status, StreamStatus, encode_messages
 
@@ -186,11 +187,11 @@ class StreamNormalizer:
                 lane = lanes[data.partition(mark)[0]]
                 if not lane.put((lane, number, received, data)):
                     continue
-                known: Lane | None = lane
+                read = lane.read
             except KeyError:  # it may be of the same routing key as one that waits, or change the lanes
-                known = None
                 self._settle(frames, first, progress)
-            self._read(known, number, frames[number - first], progress)
+                read = partial(self._any, frames[number - first])
+            self._read(read, number, frames[number - first], progress)
             if not number & _LOOK_EVERY and due():
                 return number + 1 - first, True
         return number + 1 - first, False
@@ -209,7 +210,7 @@ class StreamNormalizer:
                 if taken == len(waiting):
                     break
                 lane, number, _, _ = waiting[taken]
-                self._read(lane, number, frames[number - first], progress)
+                self._read(lane.read, number, frames[number - first], progress)
                 del waiting[: taken + 1]
             waiting.clear()
 
@@ -222,18 +223,24 @@ class StreamNormalizer:
             self._failed(error, 0, progress.output)
             _note(progress, number, frames[number - first])
 
-    def _read(self, lane: Lane | None, number: int, frame: Frame, progress: Progress) -> None:
+    def _read(self, read: Read, number: int, frame: Frame, progress: Progress) -> None:
+        """Read a frame by itself."""
         origin, output = self._origin, progress.output
-        origin.frame, origin.ts_received, output.parts = number, frame[1], 0
+        _, received, data = frame
+        origin.frame = number
+        origin.ts_received = received
+        output.parts = 0
         try:
-            if lane is None:
-                self._parser.data(origin, frame, output)
-            else:
-                lane.read(origin, frame[2], output)
+            read(origin, data, output)
         except Exception as error:  # noqa: BLE001 - as in _take()
             self._failed(error, 0, output)
         if output.rejections:
             _note(progress, number, frame)
+
+    def _any(self, frame: Frame, origin: Origin, data: bytes, output: Output) -> None:
+        """A frame without a lane."""
+        del data
+        self._parser.data(origin, frame, output)
 
     def _take(self, epoch: int, number: int, frame: Frame, output: Output) -> bool:
         """Handle one frame, whatever it is; False when it was handled before."""

@@ -14,8 +14,8 @@ from msgspec import DecodeError
 from shared.exchanges.output import Origin, Output
 
 __all__ = [
+    "AT_ONCE",
     "UNREADABLE",
-    "AtOnce",
     "Lane",
     "Pile",
     "Piled",
@@ -24,7 +24,6 @@ __all__ = [
     "Routed",
     "Routes",
     "Waiting",
-    "at_once",
 ]
 
 UNREADABLE: Final = (DecodeError, UnicodeDecodeError, RecursionError)
@@ -43,51 +42,28 @@ Raises KeyError for one that is to be read when everything that waits was read.
 """
 
 
+AT_ONCE: Final[Put] = bool
+"""Keeps nothing: a frame is true."""
+
+
 class Lane:
-    """What is remembered of frames that begin alike."""
+    """What takes frames that begin alike: ``put`` first, ``read`` where that does not keep them."""
 
-    __slots__ = ("put",)
+    __slots__ = ("put", "read")
 
-    put: Put
-
-    def read(self, origin: Origin, data: bytes, output: Output) -> None:
-        """See :data:`Read`."""
-        raise NotImplementedError
-
-
-def at_once(frame: tuple[Any, int, int, bytes]) -> bool:
-    """A :data:`Put` that keeps nothing."""
-    del frame
-    return True
-
-
-class AtOnce(Lane):
-    """Frames that are read one by one."""
-
-    __slots__ = ("_read",)
-
-    def __init__(self, read: Read) -> None:
-        self.put = at_once
-        self._read = read
-
-    def read(self, origin: Origin, data: bytes, output: Output) -> None:
-        """See :class:`Lane`."""
-        self._read(origin, data, output)
+    def __init__(self, read: Read, put: Put = AT_ONCE) -> None:
+        self.put = put
+        self.read = read
 
 
 class Piled(Lane, Generic[StateT]):
     """Frames that wait on a pile, with what it remembers of those before; ``read`` reads one that it does not take."""
 
-    __slots__ = ("_read", "state")
+    __slots__ = ("state",)
 
     def __init__(self, put: Put, state: StateT, read: Read) -> None:
-        self.put = put
+        super().__init__(read, put)
         self.state = state
-        self._read = read
-
-    def read(self, origin: Origin, data: bytes, output: Output) -> None:
-        """See :class:`Lane`."""
-        self._read(origin, data, output)
 
 
 Waiting = tuple[Piled[StateT], int, int, bytes]

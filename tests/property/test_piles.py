@@ -44,7 +44,7 @@ STREAMS = [
 ]
 
 DIGIT = re.compile(rb"[0-9]")
-TOKENS = [b"", b"0", b"00", b"-1", b"1e5", b"0.0", b".", b'""', b"null", b"9" * 90, b"[]", b"x"]
+TOKENS = [b"", b"0", b"00", b"-1", b"1e5", b"0.0", b".", b'""', b"null", b"9" * 90, b"[]", b"x", b"5.5", b"7e3"]
 
 
 @st.composite

@@ -13,7 +13,7 @@ from shared.exchanges.binance.endpoints import SPOT
 from shared.exchanges.binance.market import Market
 from shared.exchanges.binance.topics import Kind, Topic
 from shared.exchanges.binance.trading import Quotes, Tickers, Trades
-from shared.exchanges.lanes import AtOnce, Lane, Pile, Read
+from shared.exchanges.lanes import Lane, Pile, Read
 from shared.messages import Quote, Ticker, Trade
 from shared.numbers import PROVED, are_plain, proves_all
 
@@ -61,7 +61,7 @@ class Piles:
             case Kind.MINI_TICKER:
                 return None
             case _:
-                return AtOnce(read)
+                return Lane(read)
 
 
 class TradePile(Pile[Trades]):

@@ -153,6 +153,7 @@ class PlainUsdmQuote(Struct, tag_field="e", tag="bookTicker", gc=False, frozen=T
     ask_price: str = field(name="a")
     ask_size: str = field(name="A")
     ts_transaction: Milliseconds = field(name="T")
+    ts_event: int | None = field(name="E", default=None)
     stack: NotCoinM | None = field(name="st", default=None)
 
 

@@ -16,7 +16,7 @@ from shared.exchanges.bybit.symbols import is_option, listed, named
 from shared.exchanges.bybit.tickers import FEEDS as TICKER_FEEDS
 from shared.exchanges.bybit.tickers import Tickers
 from shared.exchanges.bybit.wire import FRAME_HEAD, decode
-from shared.exchanges.lanes import AtOnce, Lane, Routes
+from shared.exchanges.lanes import Lane, Routes
 from shared.exchanges.unlisted import Unlisted
 from shared.instruments import Instrument, InstrumentTable
 from shared.sequencing import DuplicateWindow
@@ -87,21 +87,21 @@ class BybitParser:
             case Feed.TRADE:
                 window = self._windows.setdefault(symbol, DuplicateWindow())
                 trades = self._traded.setdefault(symbol, Trades(exchange, instrument, window))
-                return AtOnce(trades.read) if instrument.inverse else self._trades.lane(trades, trades.read)
+                return Lane(trades.read) if instrument.inverse else self._trades.lane(trades, trades.read)
             case Feed.QUOTE:
                 quotes = self._quoted.setdefault(symbol, Quotes(exchange, instrument))
-                return AtOnce(quotes.read) if instrument.inverse else self._quotes.lane(quotes, quotes.read)
+                return Lane(quotes.read) if instrument.inverse else self._quotes.lane(quotes, quotes.read)
             case Feed.TICKER:
                 return self._tickers.of(exchange, instrument)
             case Feed.BOOK:
-                return AtOnce(
+                return Lane(
                     lambda origin, data, output: self._books.frame(origin, instrument, of.variant, data, output)
                 )
             case Feed.LIQUIDATION:
-                return AtOnce(lambda origin, data, output: liquidations(origin, instrument, data, output))
+                return Lane(lambda origin, data, output: liquidations(origin, instrument, data, output))
             case _:
                 interval = INTERVALS[of.variant]
-                return AtOnce(lambda origin, data, output: candles(origin, instrument, interval, data, output))
+                return Lane(lambda origin, data, output: candles(origin, instrument, interval, data, output))
 
     def reply(self, origin: Origin, reply: RestReply, output: Output) -> Iterator[None]:  # noqa: ARG002 - it only updates the table
         """A page of the instrument list: it updates the table and gives no message."""

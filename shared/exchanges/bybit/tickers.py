@@ -12,7 +12,7 @@ from shared.errors import ParseError
 from shared.exchanges.base import Origin, Output, Resync
 from shared.exchanges.bybit.merging import Groups, Rest, is_rare, merged, merged_rest, rest_of
 from shared.exchanges.bybit.wire import FRAME_PLAIN_TICKER, FRAME_TICKER, TickerData, decode, nanoseconds
-from shared.exchanges.lanes import UNREADABLE, AtOnce, Lane, Pile
+from shared.exchanges.lanes import UNREADABLE, Lane, Pile
 from shared.exchanges.levels import base_size, number
 from shared.instruments import Instrument, InstrumentKind
 from shared.messages import Funding, MarkPrice, OpenInterest, Status, StreamStatus, Ticker
@@ -115,7 +115,7 @@ class Tickers(Pile[_State]):
         elif state.instrument != instrument:
             state.relist(instrument)
         read = partial(self._read, state)
-        return self.lane(state, read) if self._merged and not instrument.inverse else AtOnce(read)
+        return self.lane(state, read) if self._merged and not instrument.inverse else Lane(read)
 
     def take(self, origin: Origin, output: Output) -> int:
         """See :class:`Pile`: deltas without funding of tickers that are complete."""
@@ -277,7 +277,9 @@ def _publish(origin: Origin, state: _State, view: _View, ts_exchange: int | None
         groups.interest.put(OpenInterest(*head, output.parts, *view.interest), output)
         said = said._replace(interest=view.interest)
     state.said = view._replace(interest=said.interest)
-    return None if state.instrument.inverse or state.instrument.kind is InstrumentKind.SPOT else message
+    # Of a side that is empty the values know more than the message: its price may be the same when it fills again.
+    whole = message.bid_price is not None and message.ask_price is not None
+    return message if whole and not state.instrument.inverse else None
 
 
 def _publish_mark(origin: Origin, state: _State, told: Ticker, output: Output) -> None:

@@ -89,6 +89,7 @@ class PlainQuoteFrame(Struct, gc=False, frozen=True):
 
     type: Literal["snapshot"]
     data: PlainQuoteData
+    ts: int
     cts: Milliseconds
 
 

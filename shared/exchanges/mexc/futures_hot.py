@@ -13,7 +13,7 @@ from msgspec import Meta, Raw, Struct, field
 from msgspec.json import Decoder
 
 from shared.exchanges.base import Origin, Output
-from shared.exchanges.lanes import UNREADABLE, AtOnce, Lane, Pile, Piled, Put, Read, Waiting, at_once
+from shared.exchanges.lanes import AT_ONCE, UNREADABLE, Lane, Pile, Piled, Put, Read, Waiting
 from shared.exchanges.mexc.futures_contract import Contract
 from shared.exchanges.mexc.futures_top import top_of
 from shared.exchanges.mexc.futures_wire import AT_LEAST_ONE, Depth, Identity
@@ -88,7 +88,7 @@ class Piles:
         self.all: tuple[Pile[Any], ...] = (deals, tops, statistics)
         self._puts: dict[bytes, Put] = {
             b"h.deal": deals.frames.append,
-            _DEPTH: at_once,  # a book has a routing key of its own, and nothing that waits depends on it
+            _DEPTH: AT_ONCE,  # a book has a routing key of its own, and nothing that waits depends on it
             b"h.full": tops.frames.append,
             b"ticker": statistics.frames.append,
         }
@@ -97,7 +97,7 @@ class Piles:
         """The lane of a contract's frames, whatever their channel."""
         instrument = contract.instrument
         if instrument.inverse or len(instrument.contract_size) > LONGEST_CONTRACT_SIZE:
-            return AtOnce(read)
+            return Lane(read)
         puts = self._puts
 
         def put(frame: Waiting[Contract]) -> bool | None:
@@ -142,7 +142,7 @@ class _DealPile(Pile[Contract]):
                 group.open(output)
             messages = group.messages
             part = 0
-            for deal, price in zip(push.data, prices, strict=True):
+            for deal, price in zip(push.data, prices):  # noqa: B905 - as many by construction, and strict costs
                 trade_id = deal.trade_id
                 if trade_id in window.new or trade_id in window.old:
                     output.duplicates += 1

@@ -47,25 +47,22 @@ class _Layouts(dict[bytes, tuple[int, int] | None]):
         return layout
 
 
-class _Ladders(dict[bytes, tuple[int, str] | None]):
+class _Ladders(dict[bytes, tuple[int, str]]):
     """Which price of a column is the best one, and that price; columns come again until a level comes or goes."""
 
     def __init__(self, *, highest: bool) -> None:
         super().__init__()
         self._best = max if highest else min
 
-    def of(self, column: list[bytes]) -> tuple[int, str] | None:
-        """``column`` has a price at the end of each of its texts; None where one is too long."""
-        key = b"".join(column)
-        try:
-            return self[key]
-        except KeyError:
-            pass
+    def learn(self, column: list[bytes]) -> tuple[int, str] | None:
+        """``column`` has a price at the end of each of its texts, and is remembered joined; None for a long number."""
         if len(self) >= MOST:
             self.clear()
         prices = [match[1].decode() for match in map(_PRICE, column) if match is not None]
+        if len(max(prices, key=len)) > MAX_DIGITS:
+            return None
         best = self._best(prices, key=Decimal)
-        found = self[key] = None if len(max(prices, key=len)) > MAX_DIGITS else (prices.index(best), best)
+        found = self[b"".join(column)] = prices.index(best), best
         return found
 
 
@@ -86,7 +83,9 @@ def top_of(frame: bytes) -> Top | None:
     first_bid, end = layout
     if b"0" in parts[2:end:3]:
         return None
-    bid, ask = _bids.of(parts[first_bid:end:3]), _asks.of(parts[1:first_bid:3])
+    bids, asks = parts[first_bid:end:3], parts[1:first_bid:3]
+    bid = _bids.get(b"".join(bids)) or _bids.learn(bids)
+    ask = _asks.get(b"".join(asks)) or _asks.learn(asks)
     if bid is None or ask is None:
         return None
     bid_contracts = parts[first_bid + 3 * bid[0] + 1].decode()

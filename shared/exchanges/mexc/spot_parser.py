@@ -7,7 +7,7 @@ from shared.envelope import Frame, FrameKind, RestReply
 from shared.errors import ParseError
 from shared.exchanges.base import MOST_ROUTES, Origin, Output, Resync
 from shared.exchanges.books import Books
-from shared.exchanges.lanes import AtOnce, Lane, Routes
+from shared.exchanges.lanes import Lane, Routes
 from shared.exchanges.mexc import book, spot_market, spot_wire
 from shared.exchanges.mexc.endpoints import SPOT_DEPTH, SPOT_INSTRUMENTS, depth_symbol, path_of
 from shared.exchanges.mexc.parser import Listed, Windows
@@ -105,7 +105,7 @@ class SpotParser:
             case "publicMiniTicker":
                 return self._ticker_pile.lane(self._tickers_of(origin, instrument), self._push)
             case _:
-                return AtOnce(depths)
+                return Lane(depths)
 
     def _trades_of(self, origin: Origin, instrument: Instrument) -> Trades:
         native_symbol = instrument.native_symbol

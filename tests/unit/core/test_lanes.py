@@ -9,7 +9,7 @@ import pytest
 from shared.envelope import SCHEMA_VERSION, Envelope, Frame, FrameKind, RestReply
 from shared.errors import ParseError
 from shared.exchanges.base import Adapter, Group, Origin, Output
-from shared.exchanges.lanes import AtOnce, Lane, Pile, Piled, Routes
+from shared.exchanges.lanes import Lane, Pile, Piled, Routes
 from shared.instruments import InstrumentTable
 from shared.messages import Message, StreamStatus, Trade
 from shared.normalizing import Progress, StreamNormalizer
@@ -59,7 +59,7 @@ class PiledParser:
         self.lanes: dict[bytes, Lane] = {}
         for name, pile in (("a", self.piles[0]), ("b", self.piles[0]), ("c", self.piles[1])):
             self.lanes[name.encode()] = pile.lane(groups[name], self._reader(groups[name]))
-        self.lanes[b"d"] = AtOnce(self._reader(groups["d"]))
+        self.lanes[b"d"] = Lane(self._reader(groups["d"]))
         self._made = self.piles[1].lane(groups["f"], self._reader(groups["f"]))
         self.lanes[b"g"] = Piled(self._refuse, groups["a"], self._reader(groups["a"]))
         self.routes = Routes(self.lanes, self.piles, b" ")

@@ -73,6 +73,17 @@ def test_delta_changes_what_it_names_and_nothing_else() -> None:
     assert [getattr(after, name) for name in same] == [getattr(before, name) for name in same]
 
 
+def test_side_that_fills_again_has_its_price() -> None:
+    """A size of 0 empties a side; the delta that fills it need not repeat the price."""
+    driver = live()
+    empty = the_ticker(driver.send(text(delta(ask1Size="0"))))
+    assert (empty.ask_price, empty.ask_size) == (None, None)
+    still = the_ticker(driver.send(text(delta(bid1Size="4.000"))))
+    assert (still.ask_price, still.ask_size, still.bid_size) == (None, None, "4.000")
+    filled = the_ticker(driver.send(text(delta(ask1Size="2.000"))))
+    assert (filled.ask_price, filled.ask_size) == ("84000.10", "2.000")
+
+
 def test_rarer_values_come_when_they_change() -> None:
     driver = live()
     assert tags(driver.send(text(delta(markPrice="84001.00")))) == ["ticker", "mark_price"]
