@@ -39,6 +39,10 @@ _AT_A_TIME: Final = 32
 _ASK_EPOCH_NS: Final = 10_000_000_000
 _ASK_EPOCH_MAX_NS: Final = 600_000_000_000
 
+_LONG: Final = 450
+_LONGEST_HEAD: Final = 100
+"""Bytes: what is left of a longer frame behind its head would cost too much to copy."""
+
 _OWN_PART: Final = 1 << 20
 """What a normalizer says of itself stands behind any message of the frame before the first that it sees, and so ahead
 of all that comes of that one: those messages keep their numbers, whoever reads the frame, so that after a crash a
@@ -179,19 +183,21 @@ class StreamNormalizer:
         What is read at once is read at once.
         """
         lanes, _, mark = self._routes
+        output = progress.output
         number = first + index
         for number, (kind, received, data) in enumerate(frames[index : index + _AT_A_TIME], number):  # noqa: B020 - counts on
             if kind and kind != _BINARY:
                 return number - first, False
             try:
-                lane = lanes[data.partition(mark)[0]]
+                lane = lanes[(data if len(data) < _LONG else data[:_LONGEST_HEAD]).partition(mark)[0]]
                 if not lane.put((lane, number, received, data)):
                     continue
                 read = lane.read
             except KeyError:  # it may be of the same routing key as one that waits, or change the lanes
                 self._settle(frames, first, progress)
                 read = partial(self._any, frames[number - first])
-            self._read(read, number, frames[number - first], progress)
+            if self._read(read, number, received, data, output):
+                _note(progress, number, frames[number - first])
             if not number & _LOOK_EVERY and due():
                 return number + 1 - first, True
         return number + 1 - first, False
@@ -209,8 +215,9 @@ class StreamNormalizer:
                     break
                 if taken == len(waiting):
                     break
-                lane, number, _, _ = waiting[taken]
-                self._read(lane.read, number, frames[number - first], progress)
+                lane, number, ts_received, data = waiting[taken]
+                if self._read(lane.read, number, ts_received, data, output):
+                    _note(progress, number, frames[number - first])
                 del waiting[: taken + 1]
             waiting.clear()
 
@@ -223,19 +230,17 @@ class StreamNormalizer:
             self._failed(error, 0, progress.output)
             _note(progress, number, frames[number - first])
 
-    def _read(self, read: Read, number: int, frame: Frame, progress: Progress) -> None:
-        """Read a frame by itself."""
-        origin, output = self._origin, progress.output
-        _, received, data = frame
+    def _read(self, read: Read, number: int, ts_received: int, data: bytes, output: Output) -> bool:
+        """Read a frame by itself; whether any of it was rejected."""
+        origin = self._origin
         origin.frame = number
-        origin.ts_received = received
+        origin.ts_received = ts_received
         output.parts = 0
         try:
             read(origin, data, output)
         except Exception as error:  # noqa: BLE001 - as in _take()
             self._failed(error, 0, output)
-        if output.rejections:
-            _note(progress, number, frame)
+        return bool(output.rejections)
 
     def _any(self, frame: Frame, origin: Origin, data: bytes, output: Output) -> None:
         """A frame without a lane."""

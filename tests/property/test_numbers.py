@@ -7,7 +7,18 @@ from fractions import Fraction
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from shared.numbers import NumberError, divide, is_plain, is_zero, multiply, optional, plain, unsigned
+from shared.numbers import (
+    NumberError,
+    are_plain,
+    divide,
+    is_plain,
+    is_zero,
+    multiply,
+    optional,
+    plain,
+    scaled,
+    unsigned,
+)
 
 PLAIN = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?")
 
@@ -103,3 +114,21 @@ def test_quotients_are_rounded_once(text: str, divisor: str) -> None:
     """Half-even to 12 decimal places of the exact quotient."""
     exact = Fraction(text) / Fraction(divisor)
     assert Fraction(divide(text, divisor)) == Fraction(round(exact * 10**12), 10**12)
+
+
+@given(st.integers(0, 10**18), st.integers(0, 10**9), st.integers(0, 12))
+@example(1_000, 1, 3)
+@example(0, 5, 2)
+@example(7, 10, 1)
+def test_scaled_is_the_exact_product(whole: int, mantissa: int, places: int) -> None:
+    assert scaled(whole, mantissa, places) == multiply(str(whole), Decimal(mantissa).scaleb(-places))
+
+
+@given(
+    st.lists(spelled | st.text(max_size=4) | st.sampled_from(["1", "0.5", "12.50", "1,2", "", "0", "00"]), max_size=8)
+)
+@example([])
+@example(["1,2", "3"])
+@example([""])
+def test_many_are_plain_if_each_is(texts: list[str]) -> None:
+    assert are_plain(texts) is all(map(is_plain, texts))

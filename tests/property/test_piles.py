@@ -57,7 +57,7 @@ def changed(draw: st.DrawFn, frame: Frame) -> Frame:
         data = data[:at] + draw(st.sampled_from([b"0", b"1", b"7"])) + data[at + 1 :]
     if draw(st.integers(0, 5)) == 0:
         at = draw(st.sampled_from(digits))
-        data = data[:at] + draw(st.sampled_from(TOKENS)) + data[at + 1 :]
+        data = data[:at] + draw(st.sampled_from(TOKENS)) + data[at + draw(st.integers(1, 6)) :]
     return Frame(frame.kind, frame.ts_received, data)
 
 

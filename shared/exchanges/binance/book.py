@@ -9,7 +9,7 @@ from shared.errors import ParseError
 from shared.exchanges.base import Origin, Output
 from shared.exchanges.binance.endpoints import USDM
 from shared.exchanges.binance.market import Find
-from shared.exchanges.binance.values import event_time
+from shared.exchanges.binance.values import LAST_MS, event_time, nanoseconds
 from shared.exchanges.binance.wire import COIN_M, Depth, DepthSnapshot
 from shared.exchanges.books import BookLevels, Books
 from shared.exchanges.levels import decoded_levels, proved_levels, validated
@@ -42,7 +42,8 @@ class DepthBooks:
             previous = None
         elif previous is None:
             raise ParseError("missing_field", "pu was not there, which links USD-M updates")
-        ts_exchange = event_time(event.ts_transaction, event.ts_event)
+        ts = event.ts_event if event.ts_transaction is None else event.ts_transaction
+        ts_exchange = ts * 1_000_000 if 0 <= ts < LAST_MS else nanoseconds(ts, "E or T")
         if book is None:
             self._kept.add(symbol)
         elif book.follow(origin, output, first, last, previous, ts_exchange, bids, asks):

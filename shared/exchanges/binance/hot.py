@@ -15,7 +15,7 @@ from shared.exchanges.binance.topics import Kind, Topic
 from shared.exchanges.binance.trading import Quotes, Tickers, Trades
 from shared.exchanges.lanes import Lane, Pile, Read
 from shared.messages import Quote, Ticker, Trade
-from shared.numbers import PROVED, are_plain, proves_all
+from shared.numbers import PROVED, are_plain, proves
 
 __all__ = ["Piles"]
 
@@ -23,7 +23,6 @@ PlainTicker = wire.PlainSpotTicker | wire.PlainUsdmTicker
 EventT = TypeVar("EventT")
 
 Decode = Callable[[bytes], wire.Combined[EventT]]
-DecodeTrade = Decode[wire.PlainTrade] | Decode[wire.PlainAggregateTrade]
 DecodeQuote = Decode[wire.PlainSpotQuote] | Decode[wire.PlainUsdmQuote]
 DecodeTicker = Decode[wire.PlainSpotTicker] | Decode[wire.PlainUsdmTicker]
 
@@ -34,26 +33,22 @@ class Piles:
     def __init__(self, product: str, market: Market) -> None:
         self._market = market
         spot = product == SPOT
-        self._trades = TradePile(_decode_trade)
-        self._aggregate_trades = TradePile(_decode_aggregate)
+        self._trades = TradePile()
         self._quotes = QuotePile(_decode_spot_quote if spot else _decode_usdm_quote)
         self._tickers = TickerPile(_decode_spot_ticker if spot else _decode_usdm_ticker)
-        self.all = (self._trades, self._aggregate_trades, self._quotes, self._tickers)
+        self.all = (self._trades, self._quotes, self._tickers)
 
     def lane(self, topic: Topic, read: Read, origin: Origin, output: Output) -> Lane | None:
         """The lane of a topic of a known instrument.
 
-        None where messages of the same routing key come of a pile already: then the order is kept by reading what has
-        no lane when everything before it was read.
+        None where messages of the same routing key come of a pile: their order is kept by reading what has no lane when
+        everything before it was read.
         """
         market, symbol = self._market, topic.native_symbol or ""
         match topic.kind:
             case Kind.TRADE | Kind.AGGREGATE_TRADE as kind:
                 aggregate = kind is Kind.AGGREGATE_TRADE
-                if market.has_trades(symbol, aggregate=not aggregate):
-                    return None
-                trades = market.trades(origin, symbol, output, aggregate=aggregate)
-                return (self._aggregate_trades if aggregate else self._trades).lane(trades, read)
+                return self._trades.lane(market.trades(origin, symbol, output, aggregate=aggregate), read)
             case Kind.BOOK_TICKER:
                 return self._quotes.lane(market.quotes(origin, symbol, output), read)
             case Kind.TICKER:
@@ -65,25 +60,21 @@ class Piles:
 
 
 class TradePile(Pile[Trades]):
-    """``@trade`` or ``@aggTrade``."""
-
-    def __init__(self, decode: DecodeTrade) -> None:
-        super().__init__()
-        self._decode = decode
+    """``@trade`` and ``@aggTrade``, which have one routing key."""
 
     def take(self, origin: Origin, output: Output) -> int:
         """See :class:`Pile`."""
         exchange, ts_normalized, stream, epoch = origin.exchange, origin.ts_normalized, origin.stream, origin.epoch
-        decode, proved, segment = self._decode, PROVED, output.segment
+        proved, segment = PROVED, output.segment
         for lane, frame, ts_received, data in self.frames:
+            trades = lane.state
             try:
-                event = decode(data).data
+                event = trades.decode(data).data
             except wire.UNREADABLE:
                 return self.position(frame)
-            trades = lane.state
             price = event.price
             size = event.size
-            if (price not in proved or size not in proved) and not proves_all(price, size):
+            if (price not in proved and not proves(price)) or (size not in proved and not proves(size)):
                 return self.position(frame)
             if event.symbol != trades.native:
                 return self.position(frame)
@@ -139,8 +130,11 @@ class QuotePile(Pile[Quotes]):
             ask = event.ask_price
             ask_size = event.ask_size
             if (
-                bid not in proved or bid_size not in proved or ask not in proved or ask_size not in proved
-            ) and not proves_all(bid, bid_size, ask, ask_size):
+                (bid not in proved and not proves(bid))
+                or (bid_size not in proved and not proves(bid_size))
+                or (ask not in proved and not proves(ask))
+                or (ask_size not in proved and not proves(ask_size))
+            ):
                 return self.position(frame)
             if event.symbol != quotes.native:
                 return self.position(frame)
@@ -238,8 +232,11 @@ class TickerPile(Pile[Tickers]):
             high = event.high_price
             low = event.low_price
             if (
-                last not in proved or opened not in proved or high not in proved or low not in proved
-            ) and not proves_all(last, opened, high, low):
+                (last not in proved and not proves(last))
+                or (opened not in proved and not proves(opened))
+                or (high not in proved and not proves(high))
+                or (low not in proved and not proves(low))
+            ):
                 break
             bid = event.bid_price
             if bid is not None:
@@ -247,8 +244,11 @@ class TickerPile(Pile[Tickers]):
                 ask = event.ask_price
                 ask_size = event.ask_size
                 if (
-                    bid not in proved or bid_size not in proved or ask not in proved or ask_size not in proved
-                ) and not proves_all(bid, bid_size, ask, ask_size):  # type: ignore[arg-type] # all four or none
+                    (bid not in proved and not proves(bid))
+                    or (bid_size not in proved and not proves(bid_size))  # type: ignore[arg-type] # all four or none
+                    or (ask not in proved and not proves(ask))  # type: ignore[arg-type]
+                    or (ask_size not in proved and not proves(ask_size))  # type: ignore[arg-type]
+                ):
                     break
             # Volumes are new each time: to remember them would cost more than to look at them, all together.
             volumes += (event.volume, event.turnover)
@@ -259,8 +259,6 @@ class TickerPile(Pile[Tickers]):
         return events
 
 
-_decode_trade: Final = wire.decoders(wire.PlainTrade)[1]
-_decode_aggregate: Final = wire.decoders(wire.PlainAggregateTrade)[1]
 _decode_spot_quote: Final = wire.decoders(wire.PlainSpotQuote)[1]
 _decode_usdm_quote: Final = wire.decoders(wire.PlainUsdmQuote)[1]
 _decode_spot_ticker: Final = wire.decoders(wire.PlainSpotTicker)[1]

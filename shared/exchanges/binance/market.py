@@ -87,10 +87,6 @@ class Market:
         if event.stack != COIN_M:
             self.tickers(origin, event.symbol, output).take(origin, event, output)
 
-    def has_trades(self, native_symbol: str, *, aggregate: bool) -> bool:
-        """Whether there were trades of this kind of an instrument."""
-        return (native_symbol, aggregate) in self._trades
-
     def trades(self, origin: Origin, native_symbol: str, output: Output, *, aggregate: bool) -> Trades:
         """The trades of an instrument; raises ParseError(``unknown_instrument``)."""
         key = (native_symbol, aggregate)
@@ -99,7 +95,8 @@ class Market:
             instrument = self._find(native_symbol, origin, output)
             other = self._trades.get((native_symbol, not aggregate))
             group = Group("trade", origin.exchange, instrument.symbol) if other is None else other.group
-            found = self._trades[key] = Trades(instrument, group, self._ids.setdefault(key, IdRuns()))
+            ids = self._ids.setdefault(key, IdRuns())
+            found = self._trades[key] = Trades(instrument, group, ids, aggregate=aggregate)
         return found
 
     def quotes(self, origin: Origin, native_symbol: str, output: Output) -> Quotes:

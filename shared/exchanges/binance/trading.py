@@ -10,13 +10,26 @@ from msgspec import Struct
 
 from shared.exchanges.base import Group, Origin, Output
 from shared.exchanges.binance.values import best, event_time, maybe, nanoseconds
-from shared.exchanges.binance.wire import AggregateTrade, BookTicker, PlainQuote, Ticker24h, TradeEvent
+from shared.exchanges.binance.wire import (
+    AggregateTrade,
+    BookTicker,
+    PlainAggregateTrade,
+    PlainQuote,
+    PlainTrade,
+    Ticker24h,
+    TradeEvent,
+    decoders,
+)
 from shared.exchanges.levels import number
 from shared.exchanges.runs import IdRuns
 from shared.instruments import Instrument
 from shared.messages import Quote, Side, Ticker, Trade
 
 __all__ = ["Quotes", "Tickers", "Trades"]
+
+
+_decode_trade: Final = decoders(PlainTrade)[1]
+_decode_aggregate: Final = decoders(PlainAggregateTrade)[1]
 
 
 class Best(Struct, gc=False, frozen=True):
@@ -34,10 +47,12 @@ _NOTHING: Final = Best("", "", "", "")
 class Trades:
     """Trades, each once."""
 
-    __slots__ = ("_instrument", "group", "ids", "native", "symbol")
+    __slots__ = ("_instrument", "decode", "group", "ids", "native", "symbol")
 
-    def __init__(self, instrument: Instrument, group: Group, ids: IdRuns) -> None:
+    def __init__(self, instrument: Instrument, group: Group, ids: IdRuns, *, aggregate: bool) -> None:
         self._instrument = instrument
+        self.decode = _decode_aggregate if aggregate else _decode_trade
+        """Of a frame as it nearly always is."""
         self.symbol = instrument.symbol
         self.native = instrument.native_symbol
         self.ids = ids

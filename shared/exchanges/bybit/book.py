@@ -27,7 +27,7 @@ class BookFeed:
         self._books = Books(CONTIGUOUS)
         self._depths: dict[str, str] = {}
 
-    def frame(self, origin: Origin, instrument: Instrument, depth: str, data: bytes, output: Output) -> None:
+    def frame(self, instrument: Instrument, depth: str, origin: Origin, data: bytes, output: Output) -> None:
         """A snapshot or a delta; raises ParseError and leaves the book where it was.
 
         Each depth counts ``u`` for itself: an instrument has the book of the depth that came first.

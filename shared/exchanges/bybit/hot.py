@@ -17,7 +17,7 @@ from shared.exchanges.lanes import UNREADABLE, Pile
 from shared.exchanges.levels import base_size, number
 from shared.instruments import Instrument
 from shared.messages import Quote, Side, Trade
-from shared.numbers import PROVED, is_zero, proves_all
+from shared.numbers import PROVED, is_zero, proves
 from shared.sequencing import DuplicateWindow
 
 __all__ = ["QuotePile", "Quotes", "TradePile", "Trades"]
@@ -80,9 +80,9 @@ class TradePile(Pile[Trades]):
             except UNREADABLE:
                 return self.position(frame)
             for item in items:
-                if item.price in proved and item.size in proved:
-                    continue
-                if not proves_all(item.price, item.size):
+                price = item.price
+                size = item.size
+                if (price not in proved and not proves(price)) or (size not in proved and not proves(size)):
                     return self.position(frame)
             trades = lane.state
             group, window, symbol, native = trades.group, trades.window, trades.symbol, trades.native
@@ -176,8 +176,11 @@ class QuotePile(Pile[Quotes]):
             ((bid, bid_size),) = levels.b
             ((ask, ask_size),) = levels.a
             if (
-                bid not in proved or bid_size not in proved or ask not in proved or ask_size not in proved
-            ) and not proves_all(bid, bid_size, ask, ask_size):
+                (bid not in proved and not proves(bid))
+                or (bid_size not in proved and not proves(bid_size))
+                or (ask not in proved and not proves(ask))
+                or (ask_size not in proved and not proves(ask_size))
+            ):
                 return self.position(frame)
             if bid_size == quotes.bid_size and ask_size == quotes.ask_size and bid == quotes.bid and ask == quotes.ask:
                 output.duplicates += 1

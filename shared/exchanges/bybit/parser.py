@@ -1,6 +1,7 @@
 """Which frame goes where: the state of one Bybit stream."""
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -94,9 +95,7 @@ class BybitParser:
             case Feed.TICKER:
                 return self._tickers.of(exchange, instrument)
             case Feed.BOOK:
-                return Lane(
-                    lambda origin, data, output: self._books.frame(origin, instrument, of.variant, data, output)
-                )
+                return Lane(partial(self._books.frame, instrument, of.variant))
             case Feed.LIQUIDATION:
                 return Lane(lambda origin, data, output: liquidations(origin, instrument, data, output))
             case _:

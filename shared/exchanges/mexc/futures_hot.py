@@ -13,7 +13,7 @@ from msgspec import Meta, Raw, Struct, field
 from msgspec.json import Decoder
 
 from shared.exchanges.base import Origin, Output
-from shared.exchanges.lanes import AT_ONCE, UNREADABLE, Lane, Pile, Piled, Put, Read, Waiting
+from shared.exchanges.lanes import UNREADABLE, Lane, Pile, Piled, Put, Read, Waiting
 from shared.exchanges.mexc.futures_contract import Contract
 from shared.exchanges.mexc.futures_top import top_of
 from shared.exchanges.mexc.futures_wire import AT_LEAST_ONE, Depth, Identity
@@ -72,10 +72,12 @@ _decode_statistics: Final = Decoder(_Push[_Statistics, Literal["push.ticker"]]).
 
 _decode_depth: Final = Decoder(_Push[Depth, Literal["push.depth"]]).decode
 
-_KIND: Final = slice(-27, -21)
-"""The end of the channel's name, before ``","ts":1790000000123}``."""
+_KIND: Final = slice(-27, -20)
+"""The end of the channel's name, with the quote, before ``,"ts":1790000000123}``."""
 
-_DEPTH: Final = b".depth"
+_DEPTH: Final = b'.depth"'
+_END: Final = slice(-41, -14)
+_DEPTH_END: Final = b'"channel":"push.depth","ts":'
 
 LONGEST_CONTRACT_SIZE: Final = 20
 
@@ -87,10 +89,10 @@ class Piles:
         deals, tops, statistics = _DealPile(), _TopPile(), _StatisticsPile(index_prices)
         self.all: tuple[Pile[Any], ...] = (deals, tops, statistics)
         self._puts: dict[bytes, Put] = {
-            b"h.deal": deals.frames.append,
-            _DEPTH: AT_ONCE,  # a book has a routing key of its own, and nothing that waits depends on it
-            b"h.full": tops.frames.append,
-            b"ticker": statistics.frames.append,
+            b'h.deal"': deals.frames.append,
+            _DEPTH: _book,
+            b'h.full"': tops.frames.append,
+            b'ticker"': statistics.frames.append,
         }
 
     def lane(self, contract: Contract, read: Read) -> Lane:
@@ -104,6 +106,13 @@ class Piles:
             return puts[frame[3][_KIND]](frame)
 
         return Piled(put, contract, read)
+
+
+def _book(frame: tuple[Any, int, int, bytes]) -> bool:
+    """At once what is certain to be of a book: that has a routing key of its own, and nothing that waits needs it."""
+    if frame[3][_END] != _DEPTH_END:
+        raise KeyError(_DEPTH)
+    return True
 
 
 def depth_of(native_symbol: str, data: bytes) -> tuple[Depth, int] | None:

@@ -20,7 +20,7 @@ from shared.exchanges.mexc.push_pb2 import (
 from shared.exchanges.mexc.wire import LAST_MS, MILLISECOND, nanoseconds, optional_number, price_or_none
 from shared.instruments import Instrument
 from shared.messages import Quote, Ticker, Trade
-from shared.numbers import PROVED, are_plain, is_zero, proves_all
+from shared.numbers import PROVED, are_plain, is_zero, proves
 from shared.sequencing import DuplicateWindow
 
 __all__ = ["DealPile", "QuotePile", "Quotes", "TickerPile", "Tickers", "Trades"]
@@ -190,7 +190,7 @@ def _usual(deals: list[tuple[str, str, int, str, int]]) -> bool:
     """Whether there are deals, each with an id, a time, and numbers that are plain and above zero."""
     proved = PROVED
     for price, size, ts, trade_id, _ in deals:
-        if (price not in proved or size not in proved) and not proves_all(price, size):
+        if (price not in proved and not proves(price)) or (size not in proved and not proves(size)):
             return False
         if not trade_id or not 0 < ts <= LAST_MS:
             return False
@@ -216,14 +216,14 @@ class QuotePile(Pile[Quotes]):
             ask_size = body.askQuantity
             version = body.version
             if (
-                (bid not in proved or bid_size not in proved or ask not in proved or ask_size not in proved)
-                and not proves_all(bid, bid_size, ask, ask_size)
-            ) or not (
-                push.symbol == quotes.native
-                and 0 < sent <= LAST_MS
-                and len(version) < _LONG
-                and version.isascii()
-                and version.isdecimal()
+                (bid not in proved and not proves(bid))
+                or (bid_size not in proved and not proves(bid_size))
+                or (ask not in proved and not proves(ask))
+                or (ask_size not in proved and not proves(ask_size))
+                or push.symbol != quotes.native
+                or not 0 < sent <= LAST_MS
+                or len(version) >= _LONG
+                or not (version.isascii() and version.isdecimal())
             ):
                 return self.position(frame)
             if bid_size == quotes.bid_size and ask_size == quotes.ask_size and bid == quotes.bid and ask == quotes.ask:
@@ -281,8 +281,13 @@ class TickerPile(Pile[Tickers]):
             size = body.quantity
             turnover = body.volume
             if (
-                (price not in proved or high not in proved or low not in proved) and not proves_all(price, high, low)
-            ) or not (are_plain((size, turnover)) and push.symbol == tickers.native and 0 < sent <= LAST_MS):
+                (price not in proved and not proves(price))
+                or (high not in proved and not proves(high))
+                or (low not in proved and not proves(low))
+                or not are_plain((size, turnover))
+                or push.symbol != tickers.native
+                or not 0 < sent <= LAST_MS
+            ):
                 return self.position(frame)
             group = tickers.group
             if group.segment is not segment:
