@@ -6,6 +6,7 @@ alike where they are of one topic, which tells their :class:`Lane`. Lanes of one
 where their frames wait in order until there are enough. The messages of one routing key come of one pile, or of none.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar, runtime_checkable
 
@@ -70,7 +71,7 @@ Waiting = tuple[Piled[StateT], int, int, bytes]
 """A frame on a pile: its lane, its number, when it was received (ns), its data."""
 
 
-class Pile(Generic[StateT]):
+class Pile(ABC, Generic[StateT]):
     """Frames of one kind that wait to be read."""
 
     def __init__(self) -> None:
@@ -80,13 +81,13 @@ class Pile(Generic[StateT]):
         """A lane that leads here."""
         return Piled(self.frames.append, state, read)
 
+    @abstractmethod
     def take(self, origin: Origin, output: Output) -> int:
         """Read the frames in order as long as they are as they usually are, and give their number.
 
         The next one is left as it is, and so is what is remembered of it. Nothing is rejected, nothing raises.
         ``origin`` and ``output`` do not know the frame in hand: each has its messages begin with part 0.
         """
-        raise NotImplementedError
 
     def position(self, number: int) -> int:
         """Which of the frames has this number: how many were read, where it is the first that is not taken."""
